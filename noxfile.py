@@ -1,0 +1,290 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One session per check. `make test` runs all that are default; `make check NAME=ruff` runs one alone.
+
+Two sessions with a tag in common are never run at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Dict
+
+import nox
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tests" / "tools"))
+
+import ansible_test
+import environments
+import pythons
+import system
+import trees
+from places import CACHE, COLLECTION, ROOT
+
+nox.options.default_venv_backend = "none"
+
+CORES = ("2.16", "newest")
+RUNTIME = ("meta", "plugins", "roles", "playbooks")  # with these alone the collection must work
+TOOLS = "tests/tools"
+SIMULATOR = "roles/imds_simulator/files"
+
+
+def program(session: nox.Session, environment: str, name: str = "python") -> str:
+    """A program of an environment, which is made if need be; ends the session where the machine lacks something."""
+    try:
+        return str(environments.ensure(environment) / name)
+    except environments.Missing as missing:
+        session.error(str(missing))
+
+
+def with_tree(**more: str) -> Dict[str, str]:
+    """The environment in which plain Python and Ansible see the collection of this checkout."""
+    top = str(trees.linked())
+    own = {
+        "PYTHONPATH": top,
+        "ANSIBLE_COLLECTIONS_PATH": top,
+        "ANSIBLE_HOME": str(environments.home("unit")),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return {**environments.clean_environment(), **own, **more}
+
+
+def with_locales(session: nox.Session) -> Dict[str, str]:
+    """The variables under which tests find five locales."""
+    try:
+        return system.locales()
+    except environments.Missing as missing:
+        session.error(str(missing))
+
+
+def on_path(session: nox.Session, environment: str) -> Dict[str, str]:
+    """The environment in which programs of a virtual environment find each other."""
+    folder = os.path.dirname(program(session, environment))
+    base = environments.clean_environment()
+    return {**base, "PATH": os.pathsep.join([folder, base["PATH"]]), "HOME": str(environments.home(environment))}
+
+
+def run_ansible_test(session: nox.Session, core: str, *arguments: str) -> None:
+    """Runs ansible-test on a fresh copy: what earlier runs left would be tested too."""
+    executable = program(session, f"core-{core}", "ansible-test")
+    copy = trees.copied(f"{arguments[0]}-{core}")
+    session.chdir(copy)
+    command = [executable, *arguments, *session.posargs]
+    session.run(sys.executable, f"{ROOT / TOOLS}/loud.py", *command, env=ansible_test.environment(core), external=True)
+
+
+def target_python(session: nox.Session, *versions: str) -> str:
+    version = pythons.first(*versions)
+    if version is None:
+        session.error(f"Python {versions[-1]} is missing: this check cannot run; {environments.how_to_get(versions[-1])}")
+    return version
+
+
+def run_units(session: nox.Session, core: str, *versions: str) -> None:
+    run_ansible_test(session, core, "units", "--venv", "--python", target_python(session, *versions))
+
+
+def run_integration(session: nox.Session, core: str, *versions: str) -> None:
+    """The targets, where Ansible and the modules run with Pythons of their own."""
+    target = target_python(session, *versions)
+    controller = pythons.first(*environments.RECIPES[f"core-{core}"].pythons)
+    places = ["--controller", f"origin:python=venv/{controller}", "--target", f"controller:python=venv/{target}"]
+    run_ansible_test(session, core, "integration", *places)
+
+
+@nox.session(tags=["home-2.16"], name="units-2.16-lowest")
+def units_2_16_lowest(session: nox.Session) -> None:
+    """ansible-test units on ansible-core 2.16 with the lowest Python of a target."""
+    run_units(session, "2.16", environments.TARGETS["2.16"][0])
+
+
+@nox.session(tags=["home-2.16"], name="units-2.16-highest")
+def units_2_16_highest(session: nox.Session) -> None:
+    """ansible-test units on ansible-core 2.16 with its highest Python."""
+    run_units(session, "2.16", *environments.TARGETS["2.16"][1])
+
+
+@nox.session(tags=["home-newest"], name="units-newest-lowest")
+def units_newest_lowest(session: nox.Session) -> None:
+    """ansible-test units on the newest ansible-core with the lowest Python of a target."""
+    run_units(session, "newest", environments.TARGETS["newest"][0])
+
+
+@nox.session(tags=["home-newest"], name="units-newest-highest")
+def units_newest_highest(session: nox.Session) -> None:
+    """ansible-test units on the newest ansible-core with its highest Python."""
+    run_units(session, "newest", *environments.TARGETS["newest"][1])
+
+
+@nox.session(tags=["home-2.16"], name="sanity-2.16")
+def sanity_2_16(session: nox.Session) -> None:
+    """ansible-test sanity on ansible-core 2.16."""
+    run_ansible_test(session, "2.16", "sanity", "--venv")
+
+
+@nox.session(tags=["home-newest"], name="sanity-newest")
+def sanity_newest(session: nox.Session) -> None:
+    """ansible-test sanity on the newest ansible-core."""
+    run_ansible_test(session, "newest", "sanity", "--venv")
+
+
+@nox.session(tags=["home-2.16"], name="integration-2.16")
+def integration_2_16(session: nox.Session) -> None:
+    """Integration targets against the simulator: ansible-core 2.16, and its lowest Python on the target."""
+    run_integration(session, "2.16", environments.TARGETS["2.16"][0])
+
+
+@nox.session(tags=["home-newest"], name="integration-newest")
+def integration_newest(session: nox.Session) -> None:
+    """Integration targets against the simulator: the newest ansible-core, and its highest Python on the target."""
+    run_integration(session, "newest", *environments.TARGETS["newest"][1])
+
+
+@nox.session
+def properties(session: nox.Session) -> None:
+    """Property tests, ten thousand examples each, with five locales at hand."""
+    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "unit").rglob("test_properties_*.py"))
+    if not files:
+        session.error("there is no test_properties_*.py")
+    environment = with_tree(HYPOTHESIS_PROFILE="ci", **with_locales(session))
+    session.run(program(session, "unit"), "-m", "pytest", "--durations=10", *(session.posargs or files), env=environment, external=True)
+
+
+@nox.session
+def unit(session: nox.Session) -> None:
+    """Unit tests on the newest ansible-core, a hundred examples per property."""
+    session.run(program(session, "unit"), "-m", "pytest", *(session.posargs or ["tests/unit"]), env=with_tree(), external=True)
+
+
+@nox.session
+def locales(session: nox.Session) -> None:
+    """The tests that read dates, under five locales."""
+    python, environment = program(session, "unit"), with_tree(**with_locales(session))
+    probe = "import locale, os; [locale.setlocale(locale.LC_ALL, name) for name in os.environ['CLOUD_MAINTENANCE_LOCALES'].split()]"
+    session.run(python, "-c", probe, env=environment, external=True)
+    session.run(python, "-m", "pytest", "-k", "locale", "tests/unit", env=environment, external=True)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Lines of the plugins at least 95 %, branches of the pure files 100 %."""
+    data = CACHE / "coverage"
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    environment = with_tree(COVERAGE_FILE=str(data / "data"), **with_locales(session))
+    python = program(session, "unit")
+    session.run(python, "-m", "coverage", "run", "-m", "pytest", "tests/unit", env=environment, external=True)
+    session.run(python, "-m", "coverage", "combine", "--quiet", env=environment, external=True)
+    session.run(python, "-m", "coverage", "report", "--show-missing", "--skip-covered", env=environment, external=True)
+    session.run(python, "-m", "coverage", "json", "--quiet", "-o", str(data / "coverage.json"), env=environment, external=True)
+    session.run(python, f"{TOOLS}/coverage_floor.py", str(data / "coverage.json"), external=True)
+
+
+@nox.session(name="ansible-lint")
+def ansible_lint(session: nox.Session) -> None:
+    """ansible-lint with its production profile."""
+    executable = program(session, "lint", "ansible-lint")
+    session.chdir(trees.copied("ansible-lint"))
+    arguments = ["--offline", "--profile", "production", "--strict", *session.posargs]
+    session.run(executable, *arguments, env=on_path(session, "lint"), external=True)
+
+
+@nox.session
+def ruff(session: nox.Session) -> None:
+    """ruff: mistakes, unused code, the order of imports, and the layout of every Python file."""
+    executable = program(session, "static", "ruff")
+    session.run(executable, "check", "--no-cache", *(session.posargs or ["."]), external=True)
+    session.run(executable, "format", "--no-cache", "--check", *(session.posargs or ["."]), external=True)
+
+
+@nox.session
+def mypy(session: nox.Session) -> None:
+    """mypy: no untyped definition in the plugins, the simulator and the tools; what targets run also as Python 3.8."""
+    plugins = f"ansible_collections.{COLLECTION}.plugins"
+    environment = {**with_tree(), "MYPYPATH": os.pathsep.join([str(trees.linked()), str(ROOT / SIMULATOR)])}
+    tools = {**environment, "MYPYPATH": os.pathsep.join([TOOLS, "tests/mutation", SIMULATOR])}
+
+    def check(environment_name: str, variables: Dict[str, str], *arguments: str) -> None:
+        cache = str(CACHE / "mypy" / environment_name)
+        command = [program(session, environment_name), "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", cache]
+        session.run(*command, *arguments, env=variables, external=True)
+
+    check("static", environment, "-p", plugins, "-p", "imds_simulator")
+    # The older mypy is there for what Python 3.8 lacks; it follows a None less well than the newer one, which has just looked.
+    older = ["--python-version", "3.8", "--disable-error-code", "union-attr"]
+    check("static-3.8", environment, *older, "-p", f"{plugins}.module_utils", "-p", "imds_simulator")
+    check(
+        "static",
+        tools,
+        *sorted(str(path.relative_to(ROOT)) for folder in (TOOLS, "tests/mutation") for path in (ROOT / folder).glob("*.py")),
+    )
+
+
+@nox.session(name="docs-lint")
+def docs_lint(session: nox.Session) -> None:
+    """antsibull-docs: documentation of plugins and roles, with every reference validated."""
+    executable = program(session, "docs", "antsibull-docs")
+    session.chdir(trees.copied("docs-lint"))
+    arguments = ["lint-collection-docs", "--plugin-docs", "--validate-collection-refs=all", "."]
+    session.run(executable, *arguments, env=on_path(session, "docs"), external=True)
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """The documentation site, without a warning, in .cache/site/html."""
+    session.run(program(session, "docs"), f"{TOOLS}/site.py", env=on_path(session, "docs"), external=True)
+
+
+@nox.session
+def changelog(session: nox.Session) -> None:
+    """antsibull-changelog: fragments and changelog are well formed, and CHANGELOG.md says what they say."""
+    copy = trees.copied("changelog")
+    executable, environment = program(session, "changelog", "antsibull-changelog"), on_path(session, "changelog")
+    session.chdir(copy)
+    session.run(executable, "lint", env=environment, external=True)
+    session.run(executable, "lint-changelog-yaml", "--strict", "changelogs/changelog.yaml", env=environment, external=True)
+    session.run(executable, "generate", env=environment, external=True)
+    if (copy / "CHANGELOG.md").read_bytes() != (ROOT / "CHANGELOG.md").read_bytes():
+        session.error("CHANGELOG.md is not what antsibull-changelog makes of changelogs/changelog.yaml: run `antsibull-changelog generate`")
+
+
+@nox.session(name="package")
+def package(session: nox.Session) -> None:
+    """Build, install into an empty folder, list the plugins; the same with only meta, plugins, roles and playbooks."""
+    built = trees.copied("package")
+    bare = trees.copied("package-bare", only=RUNTIME)
+    for core in CORES:
+        environment = on_path(session, f"core-{core}")
+        session.run(program(session, f"core-{core}"), f"{TOOLS}/package.py", core, str(built), str(bare), env=environment, external=True)
+
+
+@nox.session
+def importer(session: nox.Session) -> None:
+    """galaxy-importer: what Galaxy and Automation Hub check when a collection is uploaded."""
+    copy = trees.copied("importer")
+    session.run(program(session, "importer"), f"{TOOLS}/import_check.py", str(copy), env=on_path(session, "importer"), external=True)
+
+
+@nox.session
+def rehearse(session: nox.Session) -> None:
+    """What `make rehearse` shows: each step of a shared Reboot does what it says."""
+    python = program(session, "core-newest")
+    session.run(python, f"{TOOLS}/rehearse.py", *session.posargs, env=trees.play_environment(), external=True)
+
+
+@nox.session(default=False)
+def mutation(session: nox.Session) -> None:
+    """Changes each expression of the pure files and counts the changes that no unit test notices (takes minutes)."""
+    session.run(program(session, "unit"), "tests/mutation/mutate.py", *session.posargs, env=with_tree(), external=True)
+
+
+@nox.session(name="format", default=False)
+def reformat(session: nox.Session) -> None:
+    """Lays out every Python file as the check `ruff` wants it."""
+    executable = program(session, "static", "ruff")
+    session.run(executable, "check", "--no-cache", "--select", "I", "--fix", *(session.posargs or ["."]), external=True)
+    session.run(executable, "format", "--no-cache", *(session.posargs or ["."]), external=True)

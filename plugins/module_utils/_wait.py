@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Waiting until events have started, or are gone.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Tuple
+
+from ._clock import Clock
+from ._errors import ServiceError
+from ._imds import MetadataService
+from ._time import format_instant, say_duration
+from ._watch import Follower, Sighting, Watch, say_start, settle, sighting_result
+
+UNTIL_STARTED, UNTIL_GONE = "started", "gone"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a waiting; failure is the sentence for the operator when it did not end as asked."""
+
+    events: List[Dict[str, Any]]
+    waited_seconds: int
+    failure: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Wait:
+    """What is waited for, and how long."""
+
+    event_ids: Tuple[str, ...]
+    until: str
+    wait_timeout: float
+    poll_interval: float
+    absent_allowed: bool
+
+    def look(self, service: MetadataService, clock: Clock) -> Ended:
+        """How things stand now, without waiting for others."""
+        began = clock.monotonic()
+        watch = Watch(self.event_ids)
+        if self.event_ids:
+            settle(service, clock, watch)
+        return self._ended(watch, clock, began, self._absence(watch))
+
+    def run(self, service: MetadataService, clock: Clock) -> Ended:
+        began = clock.monotonic()
+        watch = Watch(self.event_ids)
+        if not self.event_ids:
+            return self._ended(watch, clock, began, None)
+        followed = Follower(service, clock).follow(
+            watch, self._settled, wait_timeout=self.wait_timeout, poll_interval=self.poll_interval
+        )
+        failure = self._absence(watch) if followed.in_time else self._lateness(watch, clock, followed.last_error)
+        return self._ended(watch, clock, began, failure)
+
+    def _ended(self, watch: Watch, clock: Clock, began: float, failure: Optional[str]) -> Ended:
+        now = clock.wall()
+        events = [sighting_result(sighting, now=now) for sighting in watch.sightings]
+        return Ended(events, int(clock.monotonic() - began), failure)
+
+    def _settled(self, watch: Watch) -> bool:
+        if watch.absent and not self.absent_allowed:
+            return True
+        return all(self._satisfied(sighting) for sighting in watch.sightings)
+
+    def _satisfied(self, sighting: Sighting) -> bool:
+        return sighting.over if self.until == UNTIL_GONE else sighting.began
+
+    def _absence(self, watch: Watch) -> Optional[str]:
+        if self.absent_allowed or not watch.absent:
+            return None
+        ids = ", ".join(sighting.event_id for sighting in watch.absent)
+        return (
+            "No document has %s: the event is long over, or the id is mistyped."
+            " Look with azure_scheduled_events_info; if that is all right, set allow_absent." % ids
+        )
+
+    def _lateness(self, watch: Watch, clock: Clock, last_error: Optional[ServiceError]) -> str:
+        now = clock.wall()
+        waiting = [_say(sighting, now) for sighting in watch.sightings if not self._satisfied(sighting)]
+        text = "Waited %s for events to be %s. %s" % (say_duration(self.wait_timeout), self.until, " ".join(waiting))
+        return text if last_error is None else "%s The last look failed: %s" % (text, last_error.message)
+
+
+def _say(sighting: Sighting, now: float) -> str:
+    event = sighting.event
+    if event is None or sighting.last_seen is None:
+        return "Event %s was not seen in any answer." % sighting.event_id
+    text = "Event %s (%s of %s) was %s at %s" % (
+        sighting.event_id,
+        event.event_type,
+        ", ".join(event.resources),
+        sighting.state,
+        format_instant(sighting.last_seen),
+    )
+    if sighting.unsure:
+        return text + " and missing in the last answer, which alone proves nothing."
+    return text + "." if event.started else "%s. %s" % (text, say_start(event, now))

@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the collection costs: side by side, from one run, as ratios.
+
+tasks    One run of ansible-playbook on localhost does ansible.builtin.ping, ansible.builtin.uri and
+         azure_scheduled_events_info in turn, many times, each kind equally often first, second and third. uri and ours
+         send the same GET to a simulator in another process. A callback plugin takes the time of each task, from the
+         moment it is handed out until its result is there. A ratio is that of the two tasks of one round; shown is the
+         median of all rounds, in brackets the quartiles. The first two rounds do not count. uri imports cryptography where
+         that is installed, as it is beside ansible-core.
+server   Eight connections that stay open, one request at a time on each, from bare sockets in another process than the
+         server. Beside it Python's own http.server, which sends the same bytes without looking at the request. Best of three.
+parsing  From the bytes of a document to the filtered events of a result: median time per event, and as a ratio to
+         that of a document of 100 events. Once with a filter of few names, once with as many names as events.
+
+It judges nothing: what was wanted stands beside what was seen, and it ends with 0 unless it could not measure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Callable, Dict, Sequence
+
+import parsing
+import task_costs
+import throughput
+from task_costs import INFO, PING, URI
+
+# What a task may cost at most, as a ratio.
+WANTED = {URI: 1.0, PING: 1.35}
+# Linear, give or take what caches of the processor and the collector of garbage do.
+WANTED_GROWTH = 1.5
+
+
+def say(text: str = "") -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def verdict(seen: float, wanted: float) -> str:
+    return "as wanted" if seen <= wanted else "more than wanted"
+
+
+def tasks(options: argparse.Namespace) -> None:
+    say("One task, %d rounds in one run (local connection, one Python for all)" % options.rounds)
+    costs = task_costs.measure(options.rounds)
+    for kind in (PING, URI, INFO):
+        say("  %-30s %4.0f ms" % (kind, costs.median(kind) * 1000))
+    say("  %-30s %-6s %-8s" % ("ours against", "seen", "wanted"))
+    for other, wanted in WANTED.items():
+        low, seen, high = costs.ratio(INFO, other)
+        say("  %-30s %-6.2f <= %-5.2f %s (%.2f to %.2f)" % (other, seen, wanted, verdict(seen, wanted), low, high))
+
+
+def serving(options: argparse.Namespace) -> None:
+    say("The simulator with keep-alive, %d requests on %d connections" % (options.requests, throughput.CONNECTIONS))
+    for events, (ours, plain) in throughput.measure(options.requests).items():
+        text = "  %-30s %6.0f requests a second; http.server with the same bytes %.0f: %.2f of it"
+        say(text % ("document of %d event%s" % (events, "s" if events > 1 else ""), ours, plain, ours / plain))
+
+
+def reading(_options: argparse.Namespace) -> None:
+    for title, filters in (("few names", parsing.few_names), ("as many names as events", parsing.many_names)):
+        say("Parsing a document and filtering it by %s" % title)
+        say("  %-30s %-12s %-6s %s" % ("events", "per event", "seen", "wanted: linear"))
+        measured = parsing.measure(filters)
+        yardstick = dict(measured)[100]
+        for size, seconds in measured:
+            ratio = seconds / yardstick
+            # Below 100 events what every document costs shows.
+            say("  %-30d %7.1f us   %-6.2f <= %.2f %s" % (size, seconds * 1e6, ratio, WANTED_GROWTH, verdict(ratio, WANTED_GROWTH)))
+
+
+PARTS: Dict[str, Callable[[argparse.Namespace], None]] = {"tasks": tasks, "server": serving, "parsing": reading}
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="make bench ARGS=...", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="%s (default: all)" % ", ".join(PARTS))
+    parser.add_argument("--rounds", type=int, default=21, help="rounds of tasks, at least 4 (default: %(default)s)")
+    parser.add_argument("--requests", type=int, default=8000, help="requests per measurement of the server (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.parts) - set(PARTS))
+    if unknown:
+        parser.error("no such part: %s; there are %s" % (", ".join(unknown), ", ".join(PARTS)))
+    if options.rounds < 4 or options.requests < throughput.CONNECTIONS:
+        parser.error("at least 4 rounds and %d requests are needed" % throughput.CONNECTIONS)
+    try:
+        for name, part in PARTS.items():
+            if not options.parts or name in options.parts:
+                part(options)
+                say()
+    except (RuntimeError, OSError) as problem:
+        sys.stderr.write("cannot measure: %s\n" % problem)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

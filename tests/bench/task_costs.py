@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one task of ours costs beside others, measured in one run of ansible-playbook."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import server
+import servers
+
+CALLBACKS = Path(__file__).resolve().parents[1] / "tools" / "callback"
+PING, URI, INFO = "ping", "uri", "azure_scheduled_events_info"
+KINDS = (PING, URI, INFO)
+# Thrown away: the first rounds fill the caches of the file system and of Ansible.
+WARM_UP = 2
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of each kind of task, round by round; all lists are of one length."""
+
+    seconds: Dict[str, List[float]]
+
+    def median(self, kind: str) -> float:
+        return statistics.median(self.seconds[kind])
+
+    def ratio(self, kind: str, other: str) -> Tuple[float, float, float]:
+        """The median of the ratios of single rounds, between their quartiles.
+
+        The tasks of one round are neighbours in time: what else the machine does hits them alike, and cancels out.
+        """
+        lower, middle, upper = statistics.quantiles([one / two for one, two in zip(self.seconds[kind], self.seconds[other])], n=4)
+        return lower, middle, upper
+
+
+def measure(rounds: int) -> Costs:
+    with servers.running("simulator", events=1) as endpoint, tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        playbook, events = Path(folder) / "playbook.yml", Path(folder) / "events"
+        playbook.write_text(json.dumps(_play(endpoint, rounds + WARM_UP)), encoding="utf-8")
+        settings = Path(folder) / "ansible.cfg"
+        settings.touch()
+        _run(playbook, events, settings)
+        return _read(events, rounds)
+
+
+def _play(endpoint: str, rounds: int) -> List[Dict[str, Any]]:
+    tasks = [task for number in range(rounds) for task in _round(endpoint, number)]
+    return [{"name": "Costs", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}]
+
+
+def _round(endpoint: str, number: int) -> List[Dict[str, Any]]:
+    """One task of each kind; each kind comes equally often first, second and third."""
+    first = number % len(KINDS)
+    return [{"name": "%s %d" % (kind, number), **_task(kind, endpoint)} for kind in KINDS[first:] + KINDS[:first]]
+
+
+def _task(kind: str, endpoint: str) -> Dict[str, Any]:
+    if kind == PING:
+        return {"ansible.builtin.ping": {}}
+    if kind == URI:
+        asked = {"url": endpoint + server.EVENTS_PATH, "headers": {"Metadata": "true"}, "return_content": True, "use_proxy": False}
+        return {"ansible.builtin.uri": asked}
+    return {"cloud_maintenance.azure.azure_scheduled_events_info": {"endpoint": endpoint}}
+
+
+def _run(playbook: Path, events: Path, settings: Path) -> None:
+    program = shutil.which("ansible-playbook", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
+    if program is None:
+        raise RuntimeError("ansible-playbook is not on PATH; `make bench` sets everything up")
+    environment = {
+        **os.environ,
+        "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
+        "ANSIBLE_CALLBACKS_ENABLED": "task_events",
+        "CLOUD_MAINTENANCE_TASK_EVENTS": str(events),
+        # The caller's settings of Ansible would be measured too.
+        "ANSIBLE_CONFIG": str(settings),
+    }
+    # One Python for all three, with requests: no discovery, no start under another one.
+    command = [program, "-i", "localhost,", "-e", "ansible_python_interpreter=" + sys.executable, str(playbook)]
+    answer = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        raise RuntimeError("ansible-playbook ended with %d:\n%s%s" % (answer.returncode, answer.stdout[-2000:], answer.stderr[-2000:]))
+
+
+def _read(events: Path, rounds: int) -> Costs:
+    seconds: Dict[str, List[float]] = {kind: [0.0] * rounds for kind in KINDS}
+    began: Dict[str, float] = {}
+    for line in events.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        kind, number = entry["task"].split()
+        if entry["kind"] == "start":
+            began[entry["task"]] = entry["at"]
+        elif int(number) >= WARM_UP:
+            seconds[kind][int(number) - WARM_UP] = entry["at"] - began[entry["task"]]
+    if not all(all(values) for values in seconds.values()):
+        raise RuntimeError("some task left no time behind")
+    return Costs(seconds)

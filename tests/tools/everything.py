@@ -1,0 +1,234 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`make test`: every check of noxfile.py, two at a time where they do not share a resource, with a table at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
+
+import environments
+import pythons
+from places import CACHE, COLLECTION, LOGS, ROOT
+
+TIMES = CACHE / "times.json"
+LIMIT = 30 * 60  # seconds; no check comes near it, so one that does hangs
+SIGN_OF_LIFE = 60  # seconds without news after which we say what is running
+TAIL = 60  # lines of a failed check's log
+POLL = 0.2
+SUMMARY = re.compile(r"^(?:=+ )?((?:\d+ \w+(?:, )?)+) in [\d.]+s", re.MULTILINE)  # the last line of pytest
+COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One session of noxfile.py; two checks that share a resource never run at the same time."""
+
+    name: str
+    description: str
+    resources: FrozenSet[str]
+
+
+@dataclass
+class Run:
+    """A check under way or over."""
+
+    check: Check
+    process: subprocess.Popen[bytes]
+    log: Path
+    began: float
+    seconds: float = 0.0
+    tests: Dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return self.process.returncode == 0
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def nox_command() -> List[str]:
+    return [str(environments.ensure("nox") / "nox"), "--noxfile", str(ROOT / "noxfile.py"), "--envdir", str(CACHE / "nox")]
+
+
+def sessions() -> List[Check]:
+    """All checks, in the order of noxfile.py, which gives them their resources as tags."""
+    answer = subprocess.run(
+        [*nox_command(), "--list-sessions", "--json"],
+        cwd=ROOT,
+        env=environments.clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode != 0:
+        raise environments.Missing(f"nox cannot list the checks:\n{answer.stderr}")
+    return [Check(each["session"], each["description"] or "", frozenset(each["tags"])) for each in json.loads(answer.stdout)]
+
+
+def announce(checks: Sequence[Check]) -> None:
+    say(f"{COLLECTION}: {len(checks)} checks, at most {_jobs()} at a time, logs in {LOGS.relative_to(ROOT)}")
+    say(
+        "Pythons: "
+        + (", ".join(f"{version} ({program})" for version, program in sorted(pythons.found().items(), key=_by_version)) or "none")
+    )
+    for line in environments.choices():
+        say(line)
+    lacking = environments.lacking()
+    for line in lacking:
+        say(f"MISSING: {line}")
+    say("Nothing is missing." if not lacking else "The checks that need what is missing will fail; the others run all the same.")
+    say("")
+
+
+def _by_version(item: Tuple[str, Path]) -> int:
+    return int(item[0].split(".")[1])
+
+
+def _jobs() -> int:
+    return max(1, int(os.environ.get("JOBS") or min(2, os.cpu_count() or 1)))
+
+
+def _known_times() -> Dict[str, float]:
+    try:
+        return {str(key): float(value) for key, value in json.loads(TIMES.read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError):
+        return {}
+
+
+def _longest_first(checks: Sequence[Check]) -> List[Check]:
+    known = _known_times()
+    return sorted(checks, key=lambda check: -known.get(check.name, 0.0))
+
+
+def _start(check: Check) -> Run:
+    log = LOGS / (re.sub(r"\W+", "-", check.name).strip("-") + ".log")
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            [*nox_command(), "--session", check.name],
+            cwd=ROOT,
+            env=environments.clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return Run(check, process, log, time.monotonic())
+
+
+def _stop(run: Run) -> None:
+    """Ends what the check started; its processes are a session of their own."""
+    try:
+        os.killpg(run.process.pid, signal.SIGTERM)
+        run.process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        os.killpg(run.process.pid, signal.SIGKILL)
+        run.process.wait()
+    except ProcessLookupError:
+        pass
+
+
+def _count(text: str) -> Dict[str, int]:
+    total: Dict[str, int] = {}
+    for summary in SUMMARY.findall(text):
+        for number, what in COUNT.findall(summary):
+            key = "failed" if what.startswith("error") else what
+            total[key] = total.get(key, 0) + int(number)
+    return total
+
+
+def _close(run: Run) -> None:
+    run.seconds = time.monotonic() - run.began
+    text = run.log.read_text(encoding="utf-8", errors="replace")
+    run.tests = _count(text)
+    if not run.ok:
+        lines = text.splitlines()
+        say(f"---- {run.check.name}: the last {min(TAIL, len(lines))} lines of {run.log.relative_to(ROOT)}")
+        for line in lines[-TAIL:]:
+            say(f"     {line}")
+        say("----")
+
+
+def _next(waiting: List[Check], running: List[Run]) -> Optional[Check]:
+    taken = frozenset().union(*(run.check.resources for run in running)) if running else frozenset()
+    return next((check for check in waiting if not check.resources & taken), None)
+
+
+def _work(checks: Sequence[Check]) -> List[Run]:
+    waiting, running, over = list(checks), [], []  # type: List[Check], List[Run], List[Run]
+    news = time.monotonic()
+    try:
+        while waiting or running:
+            while len(running) < _jobs():
+                check = _next(waiting, running)
+                if check is None:
+                    break
+                waiting.remove(check)
+                running.append(_start(check))
+                say(f"start   {check.name}: {check.description}")
+                news = time.monotonic()
+            time.sleep(POLL)
+            for run in [run for run in running if run.process.poll() is not None or time.monotonic() - run.began > LIMIT]:
+                if run.process.poll() is None:
+                    say(f"{run.check.name} did not end within {LIMIT} s")
+                    _stop(run)
+                running.remove(run)
+                _close(run)
+                over.append(run)
+                say(f"{'ok' if run.ok else 'FAILED':7} {run.check.name} after {run.seconds:.0f} s ({len(over)} of {len(checks)})")
+                news = time.monotonic()
+            if running and time.monotonic() - news > SIGN_OF_LIFE:
+                say("running " + ", ".join(f"{run.check.name} ({time.monotonic() - run.began:.0f} s)" for run in running))
+                news = time.monotonic()
+    finally:
+        for run in running:
+            _stop(run)
+    return over
+
+
+def _table(runs: Sequence[Run], order: Sequence[Check]) -> Tuple[int, int]:
+    """Prints the table and counts: a check without tests of its own counts as one."""
+    passed = failed = 0
+    by_name = {run.check.name: run for run in runs}
+    width = max(len(check.name) for check in order)
+    say(f"\n{'check':{width}}  result    time  tests")
+    for check in order:
+        run = by_name[check.name]
+        tests = ", ".join(f"{number} {what}" for what, number in run.tests.items())
+        say(f"{check.name:{width}}  {'ok' if run.ok else 'FAILED':6}  {run.seconds:4.0f} s  {tests}")
+        failed += run.tests.get("failed", 0) or int(not run.ok)
+        passed += run.tests.get("passed", 0) or int(run.ok)
+    return passed, failed
+
+
+def run(names: Sequence[str]) -> int:
+    """All checks, or those named; 0 only if each of them passed."""
+    began = time.monotonic()
+    LOGS.mkdir(parents=True, exist_ok=True)
+    checks = [check for check in sessions() if not names or check.name in names]
+    unknown = sorted(set(names) - {check.name for check in checks})
+    if unknown:
+        raise environments.Missing(f"no such check: {', '.join(unknown)}; `make checks` lists them")
+    announce(checks)
+    runs = _work(_longest_first(checks))
+    passed, failed = _table(runs, checks)
+    TIMES.write_text(
+        json.dumps({**_known_times(), **{each.check.name: round(each.seconds, 1) for each in runs if each.ok}}), encoding="utf-8"
+    )
+    say(f"\nThe whole took {(time.monotonic() - began) / 60:.1f} min.")
+    for line in environments.lacking():
+        say(f"MISSING: {line}")
+    say(f"{passed} passed, {failed} failed")
+    return 0 if failed == 0 and all(each.ok for each in runs) else 1

@@ -1,0 +1,15 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where things are. Everything that the checks write is below CACHE, which git ignores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CACHE = ROOT / ".cache"
+LOGS = CACHE / "logs"
+REQUIREMENTS = ROOT / "tests" / "requirements"
+NAMESPACE, NAME = "cloud_maintenance", "azure"
+COLLECTION = f"{NAMESPACE}.{NAME}"
