@@ -30,6 +30,7 @@ nox.options.default_venv_backend = "none"
 CORES = ("2.16", "newest")
 RUNTIME = ("meta", "plugins", "roles", "playbooks")  # with these alone the collection must work
 TOOLS = "tests/tools"
+WORKERS = "4"
 SIMULATOR = "roles/imds_simulator/files"
 
 
@@ -80,7 +81,7 @@ def run_ansible_test(session: nox.Session, core: str, *arguments: str) -> None:
 def target_python(session: nox.Session, *versions: str) -> str:
     version = pythons.first(*versions)
     if version is None:
-        session.error(f"Python {versions[-1]} is missing: this check cannot run; {environments.how_to_get(versions[-1])}")
+        session.error(f"Python {versions[-1]} is missing; {environments.how_to_get(versions[-1])}")
     return version
 
 
@@ -94,6 +95,17 @@ def run_integration(session: nox.Session, core: str, *versions: str) -> None:
     controller = pythons.first(*environments.RECIPES[f"core-{core}"].pythons)
     places = ["--controller", f"origin:python=venv/{controller}", "--target", f"controller:python=venv/{target}"]
     run_ansible_test(session, core, "integration", *places)
+
+
+@nox.session
+def properties(session: nox.Session) -> None:
+    """Property tests, ten thousand examples each, with five locales at hand."""
+    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "unit").rglob("test_properties_*.py"))
+    if not files:
+        session.error("there is no test_properties_*.py")
+    several = ["--durations=10", "--numprocesses", "2", *files]
+    environment = with_tree(HYPOTHESIS_PROFILE="ci", **with_locales(session))
+    session.run(program(session, "unit"), "-m", "pytest", *(session.posargs or several), env=environment, external=True)
 
 
 @nox.session(tags=["home-2.16"], name="units-2.16-lowest")
@@ -145,19 +157,10 @@ def integration_newest(session: nox.Session) -> None:
 
 
 @nox.session
-def properties(session: nox.Session) -> None:
-    """Property tests, ten thousand examples each, with five locales at hand."""
-    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "unit").rglob("test_properties_*.py"))
-    if not files:
-        session.error("there is no test_properties_*.py")
-    environment = with_tree(HYPOTHESIS_PROFILE="ci", **with_locales(session))
-    session.run(program(session, "unit"), "-m", "pytest", "--durations=10", *(session.posargs or files), env=environment, external=True)
-
-
-@nox.session
 def unit(session: nox.Session) -> None:
     """Unit tests on the newest ansible-core, a hundred examples per property."""
-    session.run(program(session, "unit"), "-m", "pytest", *(session.posargs or ["tests/unit"]), env=with_tree(), external=True)
+    everything = ["--numprocesses", WORKERS, "tests/unit"]  # a dozen tests wait a second for a time-out, and can do so together
+    session.run(program(session, "unit"), "-m", "pytest", *(session.posargs or everything), env=with_tree(), external=True)
 
 
 @nox.session
@@ -188,9 +191,11 @@ def coverage(session: nox.Session) -> None:
 def ansible_lint(session: nox.Session) -> None:
     """ansible-lint with its production profile."""
     executable = program(session, "lint", "ansible-lint")
-    session.chdir(trees.copied("ansible-lint"))
+    copy = trees.copied("ansible-lint")
+    session.chdir(copy)
     arguments = ["--offline", "--profile", "production", "--strict", *session.posargs]
-    session.run(executable, *arguments, env=on_path(session, "lint"), external=True)
+    environment = {**on_path(session, "lint"), "ANSIBLE_COLLECTIONS_PATH": str(copy.parent.parent.parent)}
+    session.run(executable, *arguments, env=environment, external=True)
 
 
 @nox.session
@@ -272,7 +277,7 @@ def importer(session: nox.Session) -> None:
 @nox.session
 def rehearse(session: nox.Session) -> None:
     """What `make rehearse` shows: each step of a shared Reboot does what it says."""
-    python = program(session, "core-newest")
+    python = program(session, "play")
     session.run(python, f"{TOOLS}/rehearse.py", *session.posargs, env=trees.play_environment(), external=True)
 
 

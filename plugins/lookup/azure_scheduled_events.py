@@ -76,12 +76,17 @@ _list:
       affects_this_vm: null
 """
 
-from typing import Any, Dict, List, Mapping, Optional
+from dataclasses import asdict
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from ansible.errors import AnsibleLookupError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.lookup import LookupBase
-from ansible_collections.cloud_maintenance.azure.plugins.module_utils._arguments import connection_arguments, selection_arguments
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._arguments import (
+    connection_arguments,
+    connection_of,
+    selection_arguments,
+)
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._clock import Clock
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors import ConfigurationError, LibraryMissing, MaintenanceError
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._imds import connect
@@ -89,7 +94,7 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._info impo
 
 _ARGUMENTS = {**connection_arguments(), **selection_arguments()}
 # The names under which the options of the connection may be given as Ansible variables.
-_VARIABLES = tuple("azure_scheduled_events_%s" % option for option in connection_arguments())
+_VARIABLES = {option: "azure_scheduled_events_%s" % option for option in connection_arguments()}
 
 
 class LookupModule(LookupBase):
@@ -107,14 +112,24 @@ class LookupModule(LookupBase):
         self.set_options(var_options=self._templated(variables), direct=_checked(given))
         options = {option: self.get_option(option) for option in _ARGUMENTS}
         if terms:
-            options["resources"] = [*terms, *(options["resources"] or ())]
-        result = answer(connect(options, Clock()), Question.of(options))
+            options["resources"] = [*_flat(terms), *(options["resources"] or ())]
+        result = answer(connect(**asdict(connection_of(options)), clock=Clock()), Question.of(options))
         found = result["query_result"] if options["query"] is not None else result["events"]
         return found if isinstance(found, list) else [found]
 
     def _templated(self, variables: Mapping[str, Any]) -> Dict[str, Any]:
-        """Ansible hands variables to a lookup as they were written, with their templates."""
-        return {name: self._templar.template(variables[name]) for name in _VARIABLES if name in variables}
+        """Ansible hands variables to a lookup as they were written: with their templates, and a version as a date."""
+        given = {option: self._templar.template(variables[name]) for option, name in _VARIABLES.items() if name in variables}
+        return {_VARIABLES[option]: value for option, value in _checked(given).items()}
+
+
+def _flat(terms: List[Any]) -> Iterator[Any]:
+    """A variable that holds a list is one term to Ansible, and its names to whoever wrote it."""
+    for term in terms:
+        if isinstance(term, list):
+            yield from term
+        else:
+            yield term
 
 
 def _checked(given: Mapping[str, Any]) -> Dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, Dict, Mapping, Optional, Tuple
 from ._errors import ConfigurationError, TimeFormatError
 from ._http import SHORTEST_TIMEOUT
 from ._selection import SOURCE_CHOICES, STATUS_CHOICES, TYPE_CHOICES, Selection
-from ._time import parse_duration, quoted, say_duration
+from ._time import DAY, parse_duration, quoted, say_duration
 
 DEFAULT_ENDPOINT = "http://169.254.169.254"
 DEFAULT_API_VERSION = "2020-07-01"
@@ -27,7 +27,12 @@ DEFAULT_RETRY_FOR = "90s"
 # Asking more often is asking too often (C-8).
 SHORTEST_POLL_INTERVAL = 1.0
 
-_ENDPOINT = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/%-]*)?")
+_ENDPOINT = re.compile(
+    r"https?://(?:[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:/[A-Za-z0-9._~/%-]*)?"
+)
+_HIGHEST_PORT = 65535
+# Longer than Azure announces anything, and short enough for every clock to count.
+LONGEST_DURATION = 365.0 * DAY
 _API_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-[a-z]+)?")
 # What a list that was given as the text of a list falls into; no name or id of Azure has these.
 _NOT_IN_A_NAME = re.compile(r"[\s\[\]{}'\",]")
@@ -93,8 +98,7 @@ def selection_of(options: Mapping[str, Any]) -> Selection:
     shortest, longest = selection.min_duration, selection.max_duration
     if shortest is not None and longest is not None and shortest > longest:
         raise ConfigurationError(
-            "min_duration (%s) is longer than max_duration (%s), so no event can match."
-            % (say_duration(shortest), say_duration(longest))
+            "min_duration (%s) is longer than max_duration (%s), so no event can match." % (say_duration(shortest), say_duration(longest))
         )
     return selection
 
@@ -117,6 +121,8 @@ def duration_of(options: Mapping[str, Any], option: str, *, at_least: float = 0.
         seconds = parse_duration(options[option])
     except TimeFormatError as error:
         raise ConfigurationError("%s: %s." % (option, error.message)) from error
+    if seconds > LONGEST_DURATION:
+        raise ConfigurationError("%s must be at most %s, not %s." % (option, say_duration(LONGEST_DURATION), quoted(options[option])))
     if seconds < at_least:
         raise ConfigurationError("%s must be at least %s, not %s." % (option, say_duration(at_least), quoted(options[option])))
     return seconds
@@ -134,14 +140,14 @@ def _name(option: str, value: Any) -> str:
     name = value.strip() if isinstance(value, str) else ""
     if not name or _NOT_IN_A_NAME.search(name):
         raise ConfigurationError(
-            "%s: %s is not a name or id of Azure; give a YAML list of whole names, not the text of a list."
-            % (option, quoted(value))
+            "%s: %s is not a name or id of Azure; give a YAML list of whole names, not the text of a list." % (option, quoted(value))
         )
     return name
 
 
 def _endpoint(value: str) -> str:
-    if not _ENDPOINT.fullmatch(value):
+    match = _ENDPOINT.fullmatch(value)
+    if not match or int(match.group("port") or 0) > _HIGHEST_PORT:
         raise ConfigurationError(
             "endpoint: %s is not the base URL of a metadata service; give something like %s." % (quoted(value), DEFAULT_ENDPOINT)
         )

@@ -327,7 +327,7 @@ def _too_short(rule: Rule, times: Times) -> Optional[str]:
 
 
 def _basis(event: Event, hashed: str) -> Tuple[Any, ...]:
-    return fold(event.event_id), event.not_before, _folded(event.resources), fold(event.event_status), hashed
+    return fold(event.event_id), fold(event.event_type), event.not_before, _folded(event.resources), fold(event.event_status), hashed
 
 
 def _folded(names: Collection[str]) -> FrozenSet[str]:

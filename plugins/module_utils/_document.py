@@ -11,14 +11,12 @@ exception, and never "no events" for an answer that is not a document (C-5).
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple
 
 from ._errors import DocumentError, TimeFormatError
 from ._time import format_instant, parse_instant, quoted
 
-# This version writes one underscore in front of each name (C-20).
-UNDERSCORE_VERSION = "2017-03-01"
 SCHEDULED = "Scheduled"
 STARTED = "Started"
 FREEZE, REBOOT, REDEPLOY, PREEMPT, TERMINATE = "Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"
@@ -94,13 +92,12 @@ def affects(event: Event, vm_name: str) -> bool:
     return any(same_name(name, vm_name) for name in event.resources)
 
 
-def parse_document(body: bytes, *, api_version: str) -> Document:
-    """The document in the body of an answer, or DocumentError."""
+def parse_document(body: bytes, *, underscored: bool) -> Document:
+    """The document in the body of an answer, or DocumentError. underscored: names have one underscore in front (C-20)."""
     raw = _json_object(body)
     if "DocumentIncarnation" not in raw or not isinstance(raw.get("Events"), list):
         _refuse("it is JSON without DocumentIncarnation and a list Events")
-    underscore = api_version == UNDERSCORE_VERSION
-    events = [_event(entry, number, underscore) for number, entry in enumerate(raw["Events"], 1)]
+    events = [_event(entry, number, underscored) for number, entry in enumerate(raw["Events"], 1)]
     return Document(_incarnation(raw["DocumentIncarnation"]), tuple(_once_each(events)), raw)
 
 
@@ -125,10 +122,18 @@ def load_json(body: bytes) -> Any:
     """JSON from bytes; ValueError for whatever is not JSON that can be printed again as text."""
     text = body.decode("utf-8-sig")
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_object)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     _check_depth_and_text(value)
+    return value
+
+
+def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    """Whoever reads a key that is there twice must guess, and nobody may guess the VMs of an event."""
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key twice in one object")
     return value
 
 
@@ -187,19 +192,22 @@ def _incarnation(value: Any) -> int:
     return _refuse("DocumentIncarnation is %s, not a whole number" % quoted(value))
 
 
-def _event(entry: Any, number: int, underscore: bool) -> Event:
+def _event(entry: Any, number: int, underscored: bool) -> Event:
     if not isinstance(entry, dict):
         _refuse("event %d is not an object" % number)
     fields = _Fields(entry, number)
     names = fields.names("Resources")
+    status = fields.text("EventStatus")
+    not_before = fields.instant("NotBefore")
     return Event(
         event_id=fields.text("EventId"),
         event_type=fields.text("EventType"),
-        event_status=fields.text("EventStatus"),
+        event_status=status,
         event_source=fields.optional_text("EventSource"),
         resource_type=fields.optional_text("ResourceType") or "",
-        resources=tuple(_without_underscore(name) for name in names) if underscore else names,
-        not_before=fields.instant("NotBefore"),
+        resources=tuple(_without_underscore(name) for name in names) if underscored else names,
+        # A time that is over would make a running event look like one of next week (C-16).
+        not_before=None if same_name(status, STARTED) else not_before,
         description=fields.optional_text("Description") or "",
         duration_seconds=fields.duration("DurationInSeconds"),
     )
@@ -256,11 +264,16 @@ class _Fields:
         _refuse("event %d has %s: %s" % (self._number, key, value))
 
 
+def _compared(event: Event) -> Event:
+    """Ids and names in the form in which they are compared (C-18)."""
+    return replace(event, event_id=fold(event.event_id), resources=tuple(fold(name) for name in event.resources))
+
+
 def _once_each(events: List[Event]) -> List[Event]:
     """Each event once: the same entry twice is one, one id with two contents is nothing to act on."""
     seen: Dict[str, Event] = {}
     for event in events:
         first = seen.setdefault(fold(event.event_id), event)
-        if first != event:
+        if _compared(first) != _compared(event):
             _refuse("it lists event %s twice with different content" % quoted(event.event_id))
     return list(seen.values())

@@ -9,8 +9,6 @@ Private to the collection. Only modules, lookups and filters turn these into Ans
 
 from __future__ import annotations
 
-from typing import Optional
-
 
 class MaintenanceError(Exception):
     """Something that an operator must hear about, in words."""
@@ -41,14 +39,23 @@ class ServiceError(MaintenanceError):
     """The metadata service did not give a good answer."""
 
     def __init__(
-        self, message: str, *, status: Optional[int] = None, permanent: bool = False, retry_after: float = 0.0
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        ineffective: bool = False,
+        malformed: bool = False,
+        retry_after: float = 0.0,
     ) -> None:
         super().__init__(message)
-        self.status = status
-        # Seconds that the service itself asked to wait.
-        self.retry_after = retry_after
         # Asking again cannot help: the contract forbids the retry (C-10).
         self.permanent = permanent
+        # The request surely had no effect; without it, nobody knows.
+        self.ineffective = ineffective
+        # The service could not make sense of the request.
+        self.malformed = malformed
+        # Seconds that the service itself asked to wait.
+        self.retry_after = retry_after
 
 
 class ConnectionFailed(ServiceError):

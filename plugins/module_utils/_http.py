@@ -34,18 +34,24 @@ LONGEST_PAUSE = 15.0
 JITTER = 0.5
 # Asking again can help, and so it does with every 5xx (C-10).
 RETRIED = frozenset((404, 408, 410, 429))
+# The service says no for good (C-10).
+PERMANENT = frozenset((400, 401, 403, 405))
+# The service has looked at the request and not acted on it. Of every other failure that remains open.
+INEFFECTIVE = PERMANENT | {429}
 # Ten thousand events take some four megabytes; what sends more is not the metadata service.
 LARGEST_BODY = 64 * 1024 * 1024
 _CHUNK = 16 * 1024
 # Of the service's own words in an error: enough to understand them.
 _LONGEST_QUOTE = 200
 
+# What asking again for longer does, for those who ask; a post is never repeated by itself.
+_LONGER = ", or raise retry_for"
 _UNREACHABLE = "Check that this host is an Azure VM, that endpoint is its metadata service and that no firewall is in between."
 _FORBIDDEN = (
     "A security policy of the metadata service (enforce mode) keeps this process out and asking again cannot help:"
     " have the policy allow it, or run where it is allowed."
 )
-_TROUBLE = "The metadata service is in trouble: try again in a few minutes, or raise retry_for."
+_TROUBLE = "The metadata service is in trouble: try again in a few minutes%s."
 _REDIRECTED = "The metadata service never redirects, so a proxy or a wrong address answered: check endpoint."
 _SOMEBODY_ELSE = "The metadata service does not answer so: check endpoint."
 _ADVICE = {
@@ -53,9 +59,12 @@ _ADVICE = {
     401: _FORBIDDEN,
     403: _FORBIDDEN,
     404: "Either the service is being updated, then try again in a minute, or the path of endpoint is wrong.",
-    410: "The service is being updated: try again in a few minutes, or raise retry_for.",
-    429: "It takes 5 requests a second from one VM: find what else on this VM asks it, or raise retry_for.",
+    408: _TROUBLE,
+    410: "The service is being updated: try again in a few minutes%s.",
+    429: "It takes 5 requests a second from one VM: find what else on this VM asks it%s.",
 }
+# No number of bytes is longer; more digits than this are nonsense.
+_MOST_DIGITS = 15
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,15 @@ class Answer:
 
 
 class NoAnswer(Exception):
-    """No whole answer came; the text says why, as the end of a sentence."""
+    """No whole answer came; the text says why, as the end of a sentence. The request may have been acted on."""
+
+
+class NotSent(NoAnswer):
+    """There was nobody to send the request to."""
+
+
+class NotHttp(NoAnswer):
+    """Something else than a web server answered."""
 
 
 # The seam. Sends one request, bears so many seconds of silence, and gives the answer or raises NoAnswer.
@@ -118,17 +135,17 @@ class HttpClient:
         at_most: the time that the caller has left; no attempt then waits longer than that.
         """
         budget = self._retry_for if at_most is None else min(self._retry_for, at_most)
-        patience = self._timeout if at_most is None else max(SHORTEST_TIMEOUT, min(self._timeout, at_most))
         began = self._clock.monotonic()
         attempts = 0
         while True:
             attempts += 1
+            left = None if at_most is None else at_most - (self._clock.monotonic() - began)
             try:
-                return self._once(request, patience)
+                return self._once(request, self._patience(left))
             except _Failure as failure:
                 pause = self._pause(failure, attempts)
                 spent = self._clock.monotonic() - began
-                if failure.permanent or spent + pause > budget:
+                if not failure.retried or spent + pause > budget:
                     raise failure.told(request, attempts, spent) from failure
                 self._clock.sleep(pause)
 
@@ -139,12 +156,15 @@ class HttpClient:
         except _Failure as failure:
             raise failure.told(request, 1, 0.0) from failure
 
+    def _patience(self, left: Optional[float]) -> float:
+        return self._timeout if left is None else max(SHORTEST_TIMEOUT, min(self._timeout, left))
+
     def _once(self, request: Request, patience: float) -> Answer:
         sent_at = self._clock.monotonic()
         try:
             raw = self._transport(request, patience)
         except NoAnswer as failure:
-            raise _Failure(str(failure), _UNREACHABLE) from failure
+            raise _no_answer(failure) from failure
         if raw.status != 200:
             raise _bad_status(raw, self._clock.wall())
         return Answer(raw.body, raw.headers, sent_at, self._clock.wall())
@@ -158,37 +178,45 @@ class _Failure(Exception):
     """One attempt that failed; told() puts it into words once it is the last."""
 
     def __init__(
-        self,
-        reason: str,
-        advice: str,
-        *,
-        status: Optional[int] = None,
-        permanent: bool = False,
-        retry_after: float = 0.0,
+        self, reason: str, advice: str, *, status: Optional[int] = None, ineffective: bool = False, retry_after: float = 0.0
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.advice = advice
         self.status = status
-        self.permanent = permanent
+        self.ineffective = ineffective
         self.retry_after = retry_after
+
+    @property
+    def retried(self) -> bool:
+        return self.status is None or self.status in RETRIED or 500 <= self.status <= 599
 
     def told(self, request: Request, attempts: int, spent: float) -> ServiceError:
         tried = "" if attempts == 1 else ", tried %d times in %s" % (attempts, say_duration(spent))
-        text = "%s %s failed: %s%s. %s" % (request.method, request.url, self.reason, tried, self.advice)
+        advice = self.advice.replace("%s", _LONGER if request.method == "GET" else "")
         kind: Type[ServiceError] = ConnectionFailed if self.status is None else StatusError
-        return kind(text, status=self.status, permanent=self.permanent, retry_after=self.retry_after)
+        return kind(
+            "%s %s failed: %s%s. %s" % (request.method, request.url, self.reason, tried, advice),
+            permanent=self.status in PERMANENT,
+            ineffective=self.ineffective,
+            malformed=self.status == 400,
+            retry_after=self.retry_after,
+        )
+
+
+def _no_answer(failure: NoAnswer) -> _Failure:
+    advice = _SOMEBODY_ELSE if isinstance(failure, NotHttp) else _UNREACHABLE
+    return _Failure(str(failure), advice, ineffective=isinstance(failure, NotSent))
 
 
 def _bad_status(raw: RawAnswer, now: float) -> _Failure:
-    retried = raw.status in RETRIED or 500 <= raw.status <= 599
     reason = "the service answered %d %s" % (raw.status, http.client.responses.get(raw.status, ""))
     return _Failure(
         reason.rstrip() + _own_words(raw.body),
         _advice(raw.status),
         status=raw.status,
-        permanent=not retried,
-        retry_after=_retry_after(raw.headers, now) if retried else 0.0,
+        ineffective=raw.status in INEFFECTIVE,
+        retry_after=_retry_after(raw.headers, now),
     )
 
 
@@ -232,18 +260,22 @@ class RequestsTransport:
     def __init__(self) -> None:
         try:
             import requests
+            import urllib3
         except ImportError as error:
             raise LibraryMissing("requests", traceback.format_exc()) from error
-        self._errors = requests.exceptions
+        # Not only its own: a header that makes no sense ends in whatever the layers below raise.
+        self._errors = (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, ValueError, OverflowError)
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.headers.clear()
+        # Even unfollowed, a redirect would be parsed, and its body read whole.
+        self._session.get_redirect_target = _nowhere  # type: ignore[method-assign]
 
     def __call__(self, request: Request, timeout: float) -> RawAnswer:
         try:
             return self._send(request, timeout)
-        except self._errors.RequestException as error:
-            raise NoAnswer(_why(error, timeout)) from error
+        except self._errors as error:
+            raise _why(error, timeout) from error
 
     def _send(self, request: Request, timeout: float) -> RawAnswer:
         response = self._session.request(
@@ -263,6 +295,10 @@ class RequestsTransport:
         return RawAnswer(response.status_code, headers, body)
 
 
+def _nowhere(resp: Any) -> Optional[str]:  # noqa: ARG001  (the name that the session gives it)
+    return None
+
+
 def _bounded(chunks: Iterator[bytes]) -> Iterator[bytes]:
     size = 0
     for chunk in chunks:
@@ -275,34 +311,35 @@ def _bounded(chunks: Iterator[bytes]) -> Iterator[bytes]:
 def _check_whole(headers: Dict[str, str], body: bytes) -> None:
     """Old versions of requests take a body that was cut off for the whole."""
     announced = headers.get("content-length", "")
-    if announced.isdigit() and "content-encoding" not in headers and len(body) < int(announced):
+    a_number = announced.isascii() and announced.isdigit() and len(announced) <= _MOST_DIGITS
+    if a_number and "content-encoding" not in headers and len(body) < int(announced):
         raise NoAnswer("the answer was cut off")
 
 
 _UNREACHABLE_ERRNOS = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH))
 
 
-def _why(error: BaseException, timeout: float) -> str:
+def _why(error: BaseException, timeout: float) -> NoAnswer:
     """The end of the sentence, from the first cause in the chain that says something to an operator."""
     causes = list(_chain(error))
     if _any_is(causes, ("ConnectTimeout", "ConnectTimeoutError")):
-        return "no connection within %s" % say_duration(min(CONNECT_TIMEOUT, timeout))
+        return NotSent("no connection within %s" % say_duration(min(CONNECT_TIMEOUT, timeout)))
     if _any_is(causes, ("ReadTimeout", "ReadTimeoutError")):
-        return "no answer within %s" % say_duration(timeout)
+        return NoAnswer("no answer within %s" % say_duration(timeout))
     if _any_is(causes, ("IncompleteRead",)):
-        return "the answer was cut off"
+        return NoAnswer("the answer was cut off")
     for cause in causes:
         if isinstance(cause, ConnectionRefusedError):
-            return "the connection was refused"
+            return NotSent("the connection was refused")
         if isinstance(cause, http.client.RemoteDisconnected):
-            return "the connection was closed without an answer"
+            return NoAnswer("the connection was closed without an answer")
         if isinstance(cause, ConnectionError):
-            return "the connection was reset"
+            return NoAnswer("the connection was reset")
         if isinstance(cause, socket.gaierror):
-            return "the host name is not known"
+            return NotSent("the host name is not known")
         if isinstance(cause, OSError) and cause.errno in _UNREACHABLE_ERRNOS:
-            return "there is no route to it"
-    return "what came is not HTTP"
+            return NotSent("there is no route to it")
+    return NotHttp("what came is not HTTP")
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -13,7 +13,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Mapping, Optional
 
-from ._arguments import connection_of
 from ._clock import Clock
 from ._document import Document, load_json, parse_document
 from ._errors import DocumentError, IdentityError
@@ -26,7 +25,9 @@ _INSTANCE_PATH = "/metadata/instance"
 # The version of C-28; the instance part of the service has versions of its own.
 _INSTANCE_VERSION = "2021-02-01"
 _NO_DOCUMENT = "Something else than the metadata service answered: check endpoint, and that no proxy is in between."
-_NO_NAME = "The VM may be too young for it: try again in a minute, or give vm_name."
+_NO_NAME = "The VM may be too young for it: try again in a minute, or give %s."
+# This version writes one underscore in front of each name (C-20).
+_UNDERSCORE_VERSION = "2017-03-01"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class MetadataService:
         request = Request("GET", self.events_url, {"api-version": self._api_version}, _HEADERS)
         answer = self._http.get(request, at_most=at_most)
         try:
-            document = parse_document(answer.body, api_version=self._api_version)
+            document = parse_document(answer.body, underscored=self._api_version == _UNDERSCORE_VERSION)
         except DocumentError as error:
             raise DocumentError("GET %s failed: %s. %s" % (self.events_url, error.message, _NO_DOCUMENT)) from error
         return Reading(document, answer.arrived_at, answer.sent_at)
@@ -97,31 +98,37 @@ class MetadataService:
         body = {"StartRequests": [{"EventId": event_id} for event_id in event_ids]}
         headers = {"Content-Type": "application/json", **_HEADERS}
         request = Request("POST", self.events_url, {"api-version": self._api_version}, headers, json.dumps(body).encode("ascii"))
-        self._http.post(request)
+        answer = self._http.post(request)
+        if answer.body.lstrip()[:1] == b"<":  # the page of a captive proxy (C-5)
+            raise DocumentError("POST %s failed: the answer is HTML. %s" % (self.events_url, _NO_DOCUMENT))
 
-    def vm(self) -> Vm:
-        """The identity of this VM."""
+    def vm(self, *, otherwise: str) -> Vm:
+        """The identity of this VM. otherwise: the option by which a user can do without."""
         url = self._endpoint + _INSTANCE_PATH
         answer = self._http.get(Request("GET", url, {"api-version": _INSTANCE_VERSION}, _HEADERS))
         compute = _compute(answer.body)
+        if compute is None:
+            raise DocumentError("GET %s failed: the answer is not the identity of a VM. %s" % (url, _NO_DOCUMENT))
         if not _text(compute, "name"):
-            raise IdentityError("GET %s failed: the answer does not say the VM's name. %s" % (url, _NO_NAME))
+            raise IdentityError("GET %s failed: the answer does not say the VM's name. %s" % (url, _NO_NAME % otherwise))
         return _vm(compute)
 
 
-def connect(options: Mapping[str, Any], clock: Clock) -> MetadataService:
-    """The service that the options of a task name. Nothing is sent yet."""
-    connection = connection_of(options)
-    http = HttpClient(RequestsTransport(), timeout=connection.timeout, retry_for=connection.retry_for, clock=clock)
-    return MetadataService(http, endpoint=connection.endpoint, api_version=connection.api_version)
+def connect(*, endpoint: str, api_version: str, timeout: float, retry_for: float, clock: Clock) -> MetadataService:
+    """The service at an address, over HTTP. Nothing is sent yet."""
+    http = HttpClient(RequestsTransport(), timeout=timeout, retry_for=retry_for, clock=clock)
+    return MetadataService(http, endpoint=endpoint, api_version=api_version)
 
 
-def _compute(body: bytes) -> Mapping[str, Any]:
+def _compute(body: bytes) -> Optional[Mapping[str, Any]]:
+    """The part on the VM, empty where it is missing; None for what is not an answer of this service."""
     try:
         instance = load_json(body)
     except ValueError:
-        return {}
-    compute = instance.get("compute") if isinstance(instance, dict) else None
+        return None
+    if not isinstance(instance, dict):
+        return None
+    compute = instance.get("compute")
     return compute if isinstance(compute, dict) else {}
 
 

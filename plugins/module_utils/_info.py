@@ -20,6 +20,9 @@ from ._imds import MetadataService, Vm
 from ._selection import Selection
 from ._time import format_instant, quoted
 
+# The option with which nobody needs to ask for the VM's name.
+_OTHERWISE = "vm_name"
+
 
 @dataclass(frozen=True)
 class Question:
@@ -43,10 +46,10 @@ class Question:
 
 def answer(service: MetadataService, question: Question) -> Dict[str, Any]:
     """The result; the VM's name is asked for only when something needs it."""
-    vm = service.vm() if question.gather_vm else None
+    vm = service.vm(otherwise=_OTHERWISE) if question.gather_vm else None
     vm_name = question.vm_name or (vm.name if vm else None)
     if question.selection.this_vm_only and vm_name is None:
-        vm_name = service.vm().name
+        vm_name = service.vm(otherwise=_OTHERWISE).name
     reading = service.read()
     events = question.selection.select(reading.document.events, now=reading.queried_at, vm_name=vm_name)
     result = {
@@ -82,7 +85,7 @@ def _searched(expression: Any, result: Dict[str, Any]) -> Any:
 
     try:
         return expression.search(result)
-    except jmespath.exceptions.JMESPathError as error:
+    except (jmespath.exceptions.JMESPathError, ValueError) as error:  # a slice by steps of 0 is a bare ValueError
         raise _bad_query(expression.expression, error) from error
 
 

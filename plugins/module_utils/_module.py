@@ -9,13 +9,13 @@ Private to the collection. The only file here that knows AnsibleModule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.respawn import has_respawned, probe_interpreters_for_module, respawn_module
 
-from ._arguments import connection_arguments
+from ._arguments import connection_arguments, connection_of
 from ._clock import Clock
 from ._errors import LibraryMissing, MaintenanceError
 from ._imds import MetadataService, connect
@@ -61,18 +61,20 @@ def _done(module: AnsibleModule, work: Callable[[Task], Report]) -> Report:
     """
     clock = Clock()
     try:
-        return work(Task(module.params, module.check_mode, connect(module.params, clock), clock))
+        service = connect(**asdict(connection_of(module.params)), clock=clock)
+        return work(Task(module.params, module.check_mode, service, clock))
     except LibraryMissing as missing:
-        _respawn_with(missing.library)
+        _respawn(module.params)
         return Report({"exception": missing.reason}, missing_required_lib(missing.library))
     except MaintenanceError as error:
         return Report({}, error.message)
 
 
-def _respawn_with(library: str) -> None:
-    """Start again under a Python that has the library, if there is one; once."""
+def _respawn(params: Mapping[str, Any]) -> None:
+    """Start again under a Python that has everything this task needs, if there is one; once."""
     if has_respawned():
         return
-    interpreter = probe_interpreters_for_module(_SYSTEM_PYTHONS, library)
+    libraries = "requests, jmespath" if params.get("query") is not None else "requests"
+    interpreter = probe_interpreters_for_module(_SYSTEM_PYTHONS, libraries)
     if interpreter:
         respawn_module(interpreter)

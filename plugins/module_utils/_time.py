@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # The weekday is read over: real documents carry wrong ones (C-16).
 _RFC_1123 = re.compile(
-    r"(?:[A-Za-z]+,)?\s*(?P<day>[0-9]{1,2})\s+(?P<month>[A-Za-z]{3})\s+(?P<year>[0-9]{4})"
+    r"(?:[^,0-9]*,)?\s*(?P<day>[0-9]{1,2})\s+(?P<month>[A-Za-z]{3})\s+(?P<year>[0-9]{4})"
     r"\s+(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})\s+(?:GMT|UTC)"
 )
 _ISO_8601 = re.compile(
@@ -151,5 +151,7 @@ def _no_duration(value: Any) -> TimeFormatError:
 
 def quoted(value: Any) -> str:
     """A foreign value inside a sentence: one line, ASCII, cut to a length that a sentence can bear."""
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "a dict"
     text = ascii(value) if isinstance(value, (str, int, float, bool, type(None))) else "a %s" % type(value).__name__
     return text if len(text) <= _QUOTED else text[:_QUOTED] + "..."

@@ -53,10 +53,8 @@ class Wait:
         watch = Watch(self.event_ids)
         if not self.event_ids:
             return self._ended(watch, clock, began, None)
-        followed = Follower(service, clock).follow(
-            watch, self._settled, wait_timeout=self.wait_timeout, poll_interval=self.poll_interval
-        )
-        failure = self._absence(watch) if followed.in_time else self._lateness(watch, clock, followed.last_error)
+        followed = Follower(service, clock).follow(watch, self._settled, wait_timeout=self.wait_timeout, poll_interval=self.poll_interval)
+        failure = self._absence(watch) if followed.reached else self._unreached(watch, clock, began, followed.error)
         return self._ended(watch, clock, began, failure)
 
     def _ended(self, watch: Watch, clock: Clock, began: float, failure: Optional[str]) -> Ended:
@@ -81,11 +79,12 @@ class Wait:
             " Look with azure_scheduled_events_info; if that is all right, set allow_absent." % ids
         )
 
-    def _lateness(self, watch: Watch, clock: Clock, last_error: Optional[ServiceError]) -> str:
+    def _unreached(self, watch: Watch, clock: Clock, began: float, error: Optional[ServiceError]) -> str:
+        waited = say_duration(clock.monotonic() - began)
         now = clock.wall()
         waiting = [_say(sighting, now) for sighting in watch.sightings if not self._satisfied(sighting)]
-        text = "Waited %s for events to be %s. %s" % (say_duration(self.wait_timeout), self.until, " ".join(waiting))
-        return text if last_error is None else "%s The last look failed: %s" % (text, last_error.message)
+        text = "Waited %s for events to be %s. %s" % (waited, self.until, " ".join(waiting))
+        return text if error is None else "%s The last look failed: %s" % (text, error.message)
 
 
 def _say(sighting: Sighting, now: float) -> str:

@@ -22,8 +22,8 @@ from ._time import format_instant, say_duration
 # hosts of a scope may see different ones (C-15, C-21).
 GONE_AFTER = 10.0
 
-# Readings before a service that contradicts itself is given up.
-_MOST_READINGS = 4
+# An answer may lack an event once by mistake; a service that does it again contradicts itself.
+_MOST_RETURNS = 1
 
 STATE_SCHEDULED, STATE_STARTED, STATE_GONE, STATE_ABSENT = "scheduled", "started", "gone", "absent"
 
@@ -37,6 +37,7 @@ class Sighting:
     started_seen: bool = False
     missing_since: Optional[float] = None
     over: bool = False
+    returns: int = 0
     first_seen: Optional[float] = None
     last_seen: Optional[float] = None
 
@@ -93,6 +94,7 @@ def _seen(sighting: Sighting, event: Event, reading: Reading) -> Sighting:
         started_seen=sighting.started_seen or event.started,
         missing_since=None,
         over=False,
+        returns=sighting.returns + (sighting.event is not None and sighting.missing_since is not None),
         first_seen=reading.queried_at if sighting.first_seen is None else sighting.first_seen,
         last_seen=reading.queried_at,
     )
@@ -105,24 +107,25 @@ def _missed(sighting: Sighting, reading: Reading) -> Sighting:
 
 
 def settle(service: MetadataService, clock: Clock, watch: Watch) -> Reading:
-    """The last reading after which each event is known to be there or gone: that may take a second one."""
-    for _attempt in range(_MOST_READINGS):
+    """The last reading after which each event is known to be there or gone: that may take more than one."""
+    while True:
         reading = service.read()
         watch.observe(reading)
         if not watch.unsure:
             return reading
+        if any(sighting.returns > _MOST_RETURNS for sighting in watch.sightings):
+            raise DocumentError(
+                "The answers of %s contradict each other: events come and go in them. Try again in a minute." % service.events_url
+            )
         clock.sleep(GONE_AFTER)
-    raise DocumentError(
-        "The answers of %s contradict each other: events come and go in them. Try again in a minute." % service.events_url
-    )
 
 
 @dataclass(frozen=True)
 class Followed:
-    """How a waiting ended: whether in time, and the error of the last look if that one failed."""
+    """How a waiting ended: whether as asked, and the error of the last look if that one failed."""
 
-    in_time: bool
-    last_error: Optional[ServiceError] = None
+    reached: bool
+    error: Optional[ServiceError] = None
 
 
 class Follower:
@@ -139,16 +142,15 @@ class Follower:
             if error is None and until(watch):
                 return Followed(True)
             left = deadline - self._clock.monotonic()
-            if left <= 0:
+            if left <= 0 or (error is not None and error.permanent):
                 return Followed(False, error)
-            self._clock.sleep(min(left, _pause(watch, poll_interval)))
+            asked_for = error.retry_after if error is not None else 0.0
+            self._clock.sleep(min(left, max(asked_for, _pause(watch, poll_interval))))
 
     def _look(self, watch: Watch, left: float) -> Optional[ServiceError]:
         try:
             watch.observe(self._service.read(at_most=max(0.0, left)))
         except ServiceError as error:
-            if error.permanent:
-                raise
             return error
         return None
 

@@ -57,6 +57,8 @@ options:
   wait_for_start:
     description:
       - Wait until Azure has started what was approved, and fail if it does not in time.
+      - A VM that reboots takes this module with it. So use it from a neighbour in the same scope, with C(delegate_to) and
+        O(ready_resources), or for a Freeze.
     type: bool
     default: false
   start_timeout:
@@ -132,12 +134,14 @@ results:
       sample: 602D9444-D2CD-49C7-8624-8643E7171297
     result:
       description:
-        - V(approved), posted and seen to be started or gone.
+        - V(approved), posted, taken by Azure and seen to be started or gone. Also when the answer was lost and the event was
+          seen to start.
         - V(already_started), nothing to post any more.
-        - V(gone), not in the document any more.
+        - V(gone), not in the document any more. When it was posted and the answer was lost, it may have been cancelled, or have
+          come and gone.
         - V(still_scheduled), not started; when it was posted, Azure starts it later.
         - V(would_approve), in check mode.
-        - V(refused), when the module fails because of this event.
+        - V(refused), when the module fails because this event must not be approved, or the service does not take it.
       type: str
       returned: always
       sample: approved
@@ -199,7 +203,7 @@ def approve(task: Task) -> Report:
 def _terms(task: Task, *, needed: bool) -> Terms:
     ready = optional_names_of(task.params, "ready_resources")
     if ready is None:
-        ready = (task.service.vm().name,) if needed else ()
+        ready = (task.service.vm(otherwise="ready_resources").name,) if needed else ()
     return Terms.of(
         ready=ready,
         unready_allowed=names_of(task.params, "allow_unready"),

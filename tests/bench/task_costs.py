@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -26,14 +28,35 @@ KINDS = (PING, URI, INFO)
 WARM_UP = 2
 
 
+# Stands in for the Python of the target: the same Python, and a line about the time that it took of the processor.
+INTERPRETER = """\
+#!/bin/sh
+{python} "$@"
+code=$?
+echo "$1" >> {log}
+times >> {log}
+exit $code
+"""
+CHILDREN = re.compile(r"AnsiballZ_(\w+)\.py\n.*\n(\d+)m([\d.]+)s (\d+)m([\d.]+)s")
+
+
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of each kind of task, round by round; all lists are of one length."""
+    """Seconds of each kind of task, round by round; all lists are of one length.
+
+    processor: of that, what the module's own process and its children took of the processor. What else the machine does hardly
+    touches it.
+    """
 
     seconds: Dict[str, List[float]]
+    processor: Dict[str, List[float]]
 
     def median(self, kind: str) -> float:
         return statistics.median(self.seconds[kind])
+
+    def processor_mean(self, kind: str) -> float:
+        """The mean, since many a shell counts in hundredths of a second only."""
+        return statistics.fmean(self.processor[kind])
 
     def ratio(self, kind: str, other: str) -> Tuple[float, float, float]:
         """The median of the ratios of single rounds, between their quartiles.
@@ -45,13 +68,11 @@ class Costs:
 
 
 def measure(rounds: int) -> Costs:
-    with servers.running("simulator", events=1) as endpoint, tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        playbook, events = Path(folder) / "playbook.yml", Path(folder) / "events"
-        playbook.write_text(json.dumps(_play(endpoint, rounds + WARM_UP)), encoding="utf-8")
-        settings = Path(folder) / "ansible.cfg"
-        settings.touch()
-        _run(playbook, events, settings)
-        return _read(events, rounds)
+    with servers.running("simulator", events=1) as endpoint, tempfile.TemporaryDirectory(prefix="bench-") as name:
+        folder = Path(name)
+        (folder / "playbook.yml").write_text(json.dumps(_play(endpoint, rounds + WARM_UP)), encoding="utf-8")
+        _run(folder)
+        return Costs(_seconds(folder / "events", rounds), _processor(folder / "times", rounds))
 
 
 def _play(endpoint: str, rounds: int) -> List[Dict[str, Any]]:
@@ -74,26 +95,36 @@ def _task(kind: str, endpoint: str) -> Dict[str, Any]:
     return {"cloud_maintenance.azure.azure_scheduled_events_info": {"endpoint": endpoint}}
 
 
-def _run(playbook: Path, events: Path, settings: Path) -> None:
+def _run(folder: Path) -> None:
     program = shutil.which("ansible-playbook", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
     if program is None:
         raise RuntimeError("ansible-playbook is not on PATH; `make bench` sets everything up")
+    (folder / "ansible.cfg").touch()
     environment = {
         **os.environ,
         "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
         "ANSIBLE_CALLBACKS_ENABLED": "task_events",
-        "CLOUD_MAINTENANCE_TASK_EVENTS": str(events),
+        "CLOUD_MAINTENANCE_TASK_EVENTS": str(folder / "events"),
         # The caller's settings of Ansible would be measured too.
-        "ANSIBLE_CONFIG": str(settings),
+        "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
     }
     # One Python for all three, with requests: no discovery, no start under another one.
-    command = [program, "-i", "localhost,", "-e", "ansible_python_interpreter=" + sys.executable, str(playbook)]
-    answer = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    command = [program, "-i", "localhost,", "-e", "ansible_python_interpreter=%s" % _interpreter(folder), str(folder / "playbook.yml")]
+    answer = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, start_new_session=True
+    )
     if answer.returncode != 0:
         raise RuntimeError("ansible-playbook ended with %d:\n%s%s" % (answer.returncode, answer.stdout[-2000:], answer.stderr[-2000:]))
 
 
-def _read(events: Path, rounds: int) -> Costs:
+def _interpreter(folder: Path) -> Path:
+    path = folder / "python"
+    path.write_text(INTERPRETER.format(python=shlex.quote(sys.executable), log=shlex.quote(str(folder / "times"))), encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def _seconds(events: Path, rounds: int) -> Dict[str, List[float]]:
     seconds: Dict[str, List[float]] = {kind: [0.0] * rounds for kind in KINDS}
     began: Dict[str, float] = {}
     for line in events.read_text(encoding="utf-8").splitlines():
@@ -105,4 +136,15 @@ def _read(events: Path, rounds: int) -> Costs:
             seconds[kind][int(number) - WARM_UP] = entry["at"] - began[entry["task"]]
     if not all(all(values) for values in seconds.values()):
         raise RuntimeError("some task left no time behind")
-    return Costs(seconds)
+    return seconds
+
+
+def _processor(times: Path, rounds: int) -> Dict[str, List[float]]:
+    """From the words of the shell: its own user and system time, then those of its children, each as 0m0.123s."""
+    seconds: Dict[str, List[float]] = {kind: [] for kind in KINDS}
+    for kind, *parts in CHILDREN.findall(times.read_text(encoding="utf-8")):
+        minutes_user, user, minutes_system, system = (float(part) for part in parts)
+        seconds[kind].append((minutes_user + minutes_system) * 60 + user + system)
+    if any(len(values) != rounds + WARM_UP for values in seconds.values()):
+        raise RuntimeError("the shell did not tell how long each module took of the processor")
+    return {kind: values[WARM_UP:] for kind, values in seconds.items()}

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 import pythons
 from places import CACHE, REQUIREMENTS
@@ -39,13 +39,15 @@ NEWEST = ("3.13", "3.12", "3.14")  # what ansible-core 2.21 runs on; 3.13 first:
 OLDEST = ("3.12", "3.11", "3.10")  # what ansible-core 2.16 runs on
 # For each ansible-core the lowest Python of a target, and what may serve as the highest.
 TARGETS: Dict[str, Tuple[str, Tuple[str, ...]]] = {"2.16": ("3.8", ("3.12",)), "newest": ("3.9", ("3.14", "3.13"))}
+ANY = (*NEWEST, "3.11", "3.10")  # where an ansible-core older than the newest will do
 RECIPES: Dict[str, Recipe] = {
-    "nox": Recipe(("3.12", "3.13", "3.14", "3.11", "3.10", "3.9"), ("nox",), "nox, which runs the checks"),
-    "unit": Recipe(NEWEST, ("ansible-newest", "unit"), "the unit tests"),
+    "nox": Recipe(("3.12", "3.13", "3.14", "3.11", "3.10", "3.9"), ("nox",), "nox, which runs the checks,"),
+    "play": Recipe(ANY, ("ansible-any", "runtime"), "the rehearsal"),
+    "unit": Recipe(ANY, ("ansible-any", "unit"), "unit tests"),
     "core-2.16": Recipe(OLDEST, ("ansible-2.16", "ansible-test", "runtime"), "ansible-core 2.16"),
     "core-newest": Recipe(NEWEST, ("ansible-newest", "ansible-test", "runtime"), "ansible-core 2.21"),
     "lint": Recipe(NEWEST, ("ansible-newest", "ansible-lint"), "ansible-lint"),
-    "static": Recipe(NEWEST, ("static",), "ruff and mypy"),
+    "static": Recipe(ANY, ("static",), "ruff and mypy"),
     "static-3.8": Recipe(NEWEST, ("static-3.8",), "mypy for Python 3.8"),
     "docs": Recipe(NEWEST, ("ansible-newest", "docs"), "the documentation"),
     "changelog": Recipe(NEWEST, ("ansible-newest", "changelog"), "antsibull-changelog"),
@@ -60,25 +62,24 @@ def how_to_get(version: str) -> str:
 def python_for(recipe: Recipe) -> str:
     version = pythons.first(*recipe.pythons)
     if version is None:
-        wanted = " or ".join(sorted(recipe.pythons, key=lambda text: int(text[2:])))
-        raise Missing(f"Python {wanted} is missing: {recipe.purpose} cannot run; {how_to_get(recipe.pythons[0])}")
+        raise Missing(_missing(recipe.pythons, [recipe.purpose]))
     return version
 
 
+def _missing(wanted: Sequence[str], purposes: Sequence[str]) -> str:
+    names = " or ".join(sorted(wanted, key=lambda version: int(version.split(".")[1])))
+    return f"Python {names} is missing, so this cannot run: {', '.join(purposes)}; {how_to_get(wanted[0])}"
+
+
 def lacking() -> List[str]:
-    """What this machine has not got, in sentences."""
-    result = []
+    """What this machine has not got, in a sentence for each choice of Pythons."""
+    purposes: Dict[Tuple[str, ...], List[str]] = {}
     for recipe in RECIPES.values():
-        try:
-            python_for(recipe)
-        except Missing as missing:
-            result.append(str(missing))
+        purposes.setdefault(recipe.pythons, []).append(recipe.purpose)
     for core, (low, high) in TARGETS.items():
         for candidates in ((low,), high):
-            if pythons.first(*candidates) is None:
-                version = candidates[-1]
-                result.append(f"Python {version} is missing: the units for it on ansible-core {core} cannot run; {how_to_get(version)}")
-    return list(dict.fromkeys(result))
+            purposes.setdefault(candidates, []).append(f"targets of ansible-core {core}")
+    return [_missing(wanted, names) for wanted, names in purposes.items() if pythons.first(*wanted) is None]
 
 
 def choices() -> List[str]:

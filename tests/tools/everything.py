@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, cloud_maintenance contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make test`: every check of noxfile.py, two at a time where they do not share a resource, with a table at the end."""
+"""`make test`: every check of noxfile.py, one for each core where they share no resource, with a table at the end."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from places import CACHE, COLLECTION, LOGS, ROOT
 TIMES = CACHE / "times.json"
 LIMIT = 30 * 60  # seconds; no check comes near it, so one that does hangs
 SIGN_OF_LIFE = 60  # seconds without news after which we say what is running
+MOST = 4  # checks at a time, unless JOBS says otherwise; more than that wait for each other's resources
 TAIL = 60  # lines of a failed check's log
 POLL = 0.2
 SUMMARY = re.compile(r"^(?:=+ )?((?:\d+ \w+(?:, )?)+) in [\d.]+s", re.MULTILINE)  # the last line of pytest
@@ -98,7 +99,7 @@ def _by_version(item: Tuple[str, Path]) -> int:
 
 
 def _jobs() -> int:
-    return max(1, int(os.environ.get("JOBS") or min(2, os.cpu_count() or 1)))
+    return max(1, int(os.environ.get("JOBS") or min(MOST, os.cpu_count() or 1)))
 
 
 def _known_times() -> Dict[str, float]:

@@ -30,7 +30,7 @@ def script(path: str, arguments: List[str]) -> int:
         environment.pop("NO_COLOR")
     if not (ROOT / path).exists():
         raise environments.Missing(f"{path} is not part of this checkout")
-    return subprocess.call([str(environments.ensure("core-newest") / "python"), path, *arguments], cwd=ROOT, env=environment)
+    return subprocess.call([str(environments.ensure("play") / "python"), path, *arguments], cwd=ROOT, env=environment)
 
 
 def list_checks() -> int:

@@ -38,8 +38,8 @@ def linked() -> Path:
 
 
 def play_environment() -> Dict[str, str]:
-    """The environment in which the newest ansible-core plays with the collection of this checkout."""
-    bin_folder = environments.ensure("core-newest")
+    """The environment in which Ansible plays with the collection of this checkout."""
+    bin_folder = environments.ensure("play")
     home, top = environments.home("play"), str(linked())
     base = environments.clean_environment()
     return {

@@ -16,6 +16,7 @@ environments: Any = importlib.import_module("environments")
 everything: Any = importlib.import_module("everything")
 mutants: Any = importlib.import_module("mutants")
 pythons: Any = importlib.import_module("pythons")
+system: Any = importlib.import_module("system")
 
 
 def having(monkeypatch: pytest.MonkeyPatch, *versions: str) -> None:
@@ -30,15 +31,32 @@ def test_nothing_is_missing_where_all_pythons_are(monkeypatch: pytest.MonkeyPatc
 def test_a_missing_python_is_named_with_what_cannot_run_and_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     having(monkeypatch, "3.9", "3.12", "3.13")
     assert environments.lacking() == [
-        "Python 3.8 is missing: the units for it on ansible-core 2.16 cannot run; install it, for example with `pyenv install 3.8`"
+        "Python 3.8 is missing, so this cannot run: targets of ansible-core 2.16; install it, for example with `pyenv install 3.8`"
     ]
 
 
-def test_a_machine_with_an_old_python_only_lacks_nearly_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    having(monkeypatch, "3.11")
+def test_a_machine_with_an_older_python_only_lacks_the_newest_ansible_but_can_rehearse(monkeypatch: pytest.MonkeyPatch) -> None:
+    having(monkeypatch, "3.8", "3.9", "3.11")
     lacking = environments.lacking()
-    assert [line for line in lacking if line.startswith("Python 3.12 or 3.13 or 3.14 is missing: ansible-core 2.21 cannot run")]
-    assert not [line for line in lacking if "ansible-core 2.16 cannot run" in line and "units" not in line]
+    assert lacking[0].startswith("Python 3.12 or 3.13 or 3.14 is missing, so this cannot run: ansible-core 2.21, ansible-lint, ")
+    assert not [line for line in lacking if "rehears" in line or "unit tests" in line or "ansible-core 2.16," in line]
+    assert environments.python_for(environments.RECIPES["play"]) == "3.11"
+
+
+def test_a_system_package_that_is_not_there_is_named_with_its_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "_can_install", lambda: False)
+    with pytest.raises(
+        environments.Missing, match=r"^System package missing: locales \(for dates\); install it with `apt-get install locales`"
+    ):
+        system.need([("locales", "dates")], done=lambda: False)
+
+
+def test_a_system_package_is_installed_where_that_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: List[str] = []
+    monkeypatch.setattr(system, "_can_install", lambda: True)
+    monkeypatch.setattr(system, "_apt", installed.extend)
+    system.need([("locales", "dates")], done=lambda: bool(installed))
+    assert installed == ["locales"]
 
 
 def test_a_program_that_is_no_python_is_not_taken_for_one(tmp_path: Path) -> None:

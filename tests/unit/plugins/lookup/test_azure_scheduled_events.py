@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from typing import Any, Callable, Dict, List
 
@@ -87,6 +88,8 @@ def test_terms_are_names_of_vms(stage: Stage, ask: Ask) -> None:
     assert _ids(ask("WEB_1", endpoint=stage.endpoint)) == [FIRST]
     assert _ids(ask("web", endpoint=stage.endpoint)) == []
     assert _ids(ask("web_1", "web_2", endpoint=stage.endpoint)) == [FIRST, SECOND]
+    assert _ids(ask(["web_1", "web_2"], endpoint=stage.endpoint)) == [FIRST, SECOND]
+    assert _ids(ask([], endpoint=stage.endpoint)) == []
     assert _ids(ask("web_1", endpoint=stage.endpoint, resources=["web_2"])) == [FIRST, SECOND]
 
 
@@ -135,6 +138,13 @@ def test_the_connection_may_come_from_variables_with_templates_in_them(stage: St
     }
     assert _ids(ask(variables=variables)) == [FIRST]
     assert stage.simulator.requests()[0].query == {"api-version": "2017-03-01"}
+
+
+def test_a_version_without_quotes_is_a_date_to_yaml_and_a_version_to_us(stage: Stage, ask: Ask) -> None:
+    variables = {"azure_scheduled_events_endpoint": stage.endpoint, "azure_scheduled_events_api_version": datetime.date(2019, 8, 1)}
+    assert ask(variables=variables) == []
+    assert ask(endpoint=stage.endpoint, api_version=datetime.date(2019, 8, 1)) == []
+    assert [record.query for record in stage.simulator.requests()] == [{"api-version": "2019-08-01"}] * 2
 
 
 def test_the_connection_may_come_from_the_environment(stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +210,7 @@ def test_a_word_that_is_no_choice_is_refused_with_those_that_are(stage: Stage, a
     assert stage.requests() == []
 
 
-@pytest.mark.parametrize("term", ["['web_0', 'web_1']", "web_0 web_1", "", 7, ["web_0"]])
+@pytest.mark.parametrize("term", ["['web_0', 'web_1']", "web_0 web_1", "", 7, [["web_0"]]])
 def test_a_term_that_is_no_name_is_refused(stage: Stage, ask: Ask, term: Any) -> None:
     text = _failure(ask, term, endpoint=stage.endpoint)
     assert text.startswith("resources: ")

@@ -6,10 +6,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._approval import Approval, Outcome
-from ansible_collections.cloud_maintenance.azure.plugins.module_utils._arguments import connection_arguments, selection_arguments
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._arguments import (
+    connection_arguments,
+    connection_of,
+    selection_arguments,
+)
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._clock import Clock
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._gate import Terms
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._imds import MetadataService, connect
@@ -33,7 +38,8 @@ def clock_of(simulator: Any, *, meanwhile: Iterable[Step] = ()) -> Clock:
 def service_of(simulator: Any, vm: str, *, clock: Optional[Clock] = None, **options: Any) -> MetadataService:
     """The metadata service of one VM, with the options of a task."""
     defaults = {name: argument["default"] for name, argument in connection_arguments().items()}
-    return connect({**defaults, "endpoint": simulator.endpoint(vm), **options}, clock or clock_of(simulator))
+    connection = connection_of({**defaults, "endpoint": simulator.endpoint(vm), **options})
+    return connect(**asdict(connection), clock=clock or clock_of(simulator))
 
 
 def ask(simulator: Any, vm: str, *, api_version: str = "2020-07-01", **options: Any) -> Dict[str, Any]:

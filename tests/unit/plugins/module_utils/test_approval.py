@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._approval import Approval, Outcome
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors import ServiceError
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._gate import Terms
-from ansible_collections.cloud_maintenance.azure.plugins.module_utils._http import NoAnswer, RawAnswer, Request
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._http import NoAnswer, NotSent, RawAnswer, Request
 from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.module_utils.fakes import (
     HandClock,
     Wire,
@@ -149,12 +149,79 @@ def test_a_lost_answer_is_resolved_by_reading() -> None:
     assert (run.results, run.outcome.posted, run.outcome.failure) == ({"E-1": "approved"}, True, None)
 
 
-@pytest.mark.parametrize("unclear", [LOST, answer(500), answer(503), answer(410), answer(404), answer(429)])
+HTML = answer(200, b"<html>Welcome</html>")
+
+
+@pytest.mark.parametrize("unclear", [LOST, HTML, answer(500), answer(503), answer(410), answer(404), answer(204), answer(302)])
 def test_an_unclear_post_is_repeated_once_after_all_checks(unclear: Any) -> None:
     """W-35: read, gate, once more."""
     run = Run(document(event()), unclear, document(event()), TAKEN, document(started()))
     assert run.verbs == "GET POST GET POST GET"
     assert (run.results, run.outcome.failure, run.hand.slept) == ({"E-1": "approved"}, None, [2.0])
+
+
+def test_a_page_of_a_proxy_is_not_taken_for_an_approval() -> None:
+    """C-5, mistake 12: 200 with HTML; nothing was approved, and nothing says so but the document."""
+    run = Run(document(event()), HTML, document(event()), HTML, document(event()))
+    assert (run.results, run.verbs) == ({"E-1": "still_scheduled"}, "GET POST GET POST GET")
+    assert run.outcome.failure is not None
+    assert run.outcome.failure.startswith(
+        "Event E-1 was posted without a clear answer and is still Scheduled; it may be approved all the same."
+        " POST http://127.0.0.1:1/metadata/scheduledevents failed: the answer is HTML."
+    )
+
+
+@pytest.mark.parametrize("no", [answer(429), NotSent("the connection was refused")])
+def test_a_post_that_surely_had_no_effect_is_repeated_and_changes_nothing(no: Any) -> None:
+    run = Run(document(event()), no, document(event()), no, document(event()))
+    assert run.posted == [["E-1"], ["E-1"]]
+    assert (run.results, run.outcome.posted) == ({"E-1": "refused"}, False)
+    assert run.outcome.failure is not None
+    assert run.outcome.failure.endswith("Event E-1 is not approved. " + ANYWAY % "13 min 58 s")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 405])
+def test_a_post_turned_away_after_a_lost_one_is_not_called_not_approved(status: int) -> None:
+    """W-35: the first one may have taken, so nobody may give the host back."""
+    run = Run(document(event()), LOST, document(event()), answer(status), document(event()))
+    assert (run.results, run.outcome.posted) == ({"E-1": "still_scheduled"}, True)
+    assert run.outcome.failure is not None
+    assert "is not approved" not in run.outcome.failure
+    assert run.outcome.failure.startswith("Event E-1 was posted without a clear answer")
+
+
+def test_a_lost_post_of_an_event_that_came_and_went_is_no_refusal() -> None:
+    run = Run(document(event()), LOST, document(), missing_allowed=False)
+    assert (run.results, run.outcome.posted, run.outcome.failure) == ({"E-1": "gone"}, True, None)
+
+
+def test_a_lost_joint_post_that_is_then_called_malformed_is_tried_singly_within_the_limit() -> None:
+    """W-36: no id is in more than two posts that may have had an effect."""
+    both = document(event("A"), event("B"))
+    run = Run(both, LOST, both, answer(400), both, LOST, both, LOST, both, ids=["A", "B"])
+    assert run.posted == [["A", "B"], ["A", "B"], ["A"], ["B"]]
+
+
+def test_waiting_for_the_start_includes_what_was_posted_without_a_clear_answer() -> None:
+    """W-35: resolved by reading, for as long as the user allows."""
+    still = [document(event())] * 5
+    run = Run(document(event()), LOST, document(event()), LOST, *still, document(started()), start_timeout=300.0)
+    assert (run.results, run.outcome.failure) == ({"E-1": "approved"}, None)
+
+
+def test_what_was_accepted_before_a_refusal_is_followed_all_the_same() -> None:
+    grown = document(started("A"), event("B", Resources=["web_0", "web_9"]))
+    both = document(event("A"), event("B"))
+    run = Run(both, answer(400), both, TAKEN, grown, ids=["A", "B"])
+    assert run.results == {"A": "approved", "B": "refused"}
+    assert run.outcome.failure is not None
+    assert run.outcome.failure.startswith("Refused, nothing more was posted: event B (Reboot) also hits web_9")
+
+
+def test_following_the_start_needs_no_extra_look() -> None:
+    """C-8: one look a second at most."""
+    run = Run(document(event()), TAKEN, document(started()), start_timeout=300.0)
+    assert run.verbs == "GET POST GET"
 
 
 def test_two_unclear_posts_are_the_last() -> None:
@@ -171,7 +238,7 @@ def test_two_unclear_posts_are_the_last() -> None:
 def test_an_event_that_grows_between_two_posts_is_refused() -> None:
     """W-10, W-11: the second post passes every check again."""
     run = Run(document(event()), LOST, document(event(Resources=["web_0", "web_1"])))
-    assert run.verbs == "GET POST GET"
+    assert run.verbs == "GET POST GET GET"
     assert (run.results, run.outcome.posted) == ({"E-1": "refused"}, True)
     assert run.outcome.failure is not None
     assert run.outcome.failure.startswith(
@@ -203,7 +270,7 @@ def test_a_service_that_asks_for_a_long_pause_gets_no_second_post() -> None:
     assert run.outcome.failure.startswith("Event E-1 was posted without a clear answer")
 
 
-@pytest.mark.parametrize("status", [401, 403, 405, 302])
+@pytest.mark.parametrize("status", [400, 401, 403, 405])
 def test_a_post_that_is_turned_away_is_not_repeated(status: int) -> None:
     """C-10: a policy, never retried."""
     run = Run(document(event()), answer(status), document(event()))
@@ -238,7 +305,7 @@ def test_a_bad_id_among_several_does_not_spoil_the_others() -> None:
     assert run.outcome.posted
     assert run.outcome.failure == (
         "POST http://127.0.0.1:1/metadata/scheduledevents failed: the service answered 400 Bad Request (unknown id). Check"
-        " api_version and endpoint. Event B is not approved. " + ANYWAY % "14 min"
+        " api_version and endpoint. Event B is not approved. " + ANYWAY % "13 min 54 s"
     )
 
 

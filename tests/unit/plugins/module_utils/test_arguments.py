@@ -50,12 +50,31 @@ def test_a_base_url_may_have_port_and_path(endpoint: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "endpoint", ["", "127.0.0.1", "ftp://127.0.0.1", "http://", "http://a b", "http://a?x=1", "http://a#x", "http://u:p@a", "http://a:123456"]
+    "endpoint",
+    [
+        "",
+        "127.0.0.1",
+        "ftp://127.0.0.1",
+        "http://",
+        "http://a b",
+        "http://a?x=1",
+        "http://a#x",
+        "http://u:p@a",
+        "http://a:123456",
+        "http://a:65536",
+        "http://a..b",
+        "http://.a",
+    ],
 )
 def test_what_is_no_base_url_is_refused(endpoint: str) -> None:
     assert refusal(connection_of, endpoint=endpoint) == (
         "endpoint: %r is not the base URL of a metadata service; give something like http://169.254.169.254." % endpoint
     )
+
+
+def test_a_label_of_a_host_name_has_at_most_63_letters() -> None:
+    assert connection_of(options(endpoint="http://%s.b" % ("a" * 63))).endpoint == "http://%s.b" % ("a" * 63)
+    assert refusal(connection_of, endpoint="http://%s.b" % ("a" * 64)).startswith("endpoint: 'http://aaa")
 
 
 @pytest.mark.parametrize("version", ["", "latest", "2020-7-1", "2020-07-01&x", "20200701"])
@@ -129,6 +148,13 @@ def test_a_vm_name_is_looked_at_like_the_others() -> None:
     assert vm_name_of(options()) is None
     assert vm_name_of(options(vm_name="web_0")) == "web_0"
     assert refusal(vm_name_of, vm_name="web 0").startswith("vm_name: 'web 0' is not a name")
+
+
+def test_no_duration_is_longer_than_a_year() -> None:
+    """Longer ones are beyond what some clocks can count."""
+    assert duration_of({"wait_timeout": "365d"}, "wait_timeout") == 365 * 86400.0
+    with pytest.raises(ConfigurationError, match=r"^wait_timeout must be at most 365 d, not '366d'\.$"):
+        duration_of({"wait_timeout": "366d"}, "wait_timeout")
 
 
 def test_a_duration_may_have_a_floor() -> None:

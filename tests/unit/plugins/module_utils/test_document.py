@@ -24,7 +24,6 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document 
 )
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors import DocumentError
 
-NEWEST = "2020-07-01"
 OLDEST = "2017-03-01"
 DOCUMENTS = Path(__file__).parent / "fixtures" / "documents"
 # 2026-11-18T10:00:00Z
@@ -58,8 +57,8 @@ def body_of(*entries: Any, incarnation: Any = 1) -> bytes:
     return json.dumps({"DocumentIncarnation": incarnation, "Events": list(entries)}).encode()
 
 
-def parsed(*entries: Any, api_version: str = NEWEST) -> Tuple[Event, ...]:
-    return parse_document(body_of(*entries), api_version=api_version).events
+def parsed(*entries: Any, underscored: bool = False) -> Tuple[Event, ...]:
+    return parse_document(body_of(*entries), underscored=underscored).events
 
 
 def changed(**changes: Any) -> Dict[str, Any]:
@@ -72,13 +71,13 @@ def without(key: str) -> Dict[str, Any]:
 
 def refusal(body: bytes) -> str:
     with pytest.raises(DocumentError) as caught:
-        parse_document(body, api_version=NEWEST)
+        parse_document(body, underscored=False)
     return caught.value.message
 
 
 def test_a_document_has_its_incarnation_its_events_and_what_was_received() -> None:
     """C-12, C-13: the whole document of the newest version."""
-    document = parse_document(body_of(ENTRY, incarnation=7), api_version=NEWEST)
+    document = parse_document(body_of(ENTRY, incarnation=7), underscored=False)
     assert document == Document(7, (EVENT,), {"DocumentIncarnation": 7, "Events": [ENTRY]})
 
 
@@ -193,7 +192,7 @@ def test_a_document_has_its_incarnation_its_events_and_what_was_received() -> No
 )
 def test_a_document_of_each_version_and_case_says_what_it_means(name: str, incarnation: int, events: List[Tuple[Any, ...]]) -> None:
     """C-6, C-12 to C-17, C-20."""
-    document = parse_document((DOCUMENTS / (name + ".json")).read_bytes(), api_version=name[:10])
+    document = parse_document((DOCUMENTS / (name + ".json")).read_bytes(), underscored=name.startswith("2017-03-01"))
     assert document.incarnation == incarnation
     assert [
         (
@@ -252,7 +251,7 @@ def test_a_field_is_taken_as_it_came(key: str, value: Any, field: str, meant: An
 
 def test_the_oldest_version_loses_one_underscore_of_each_name() -> None:
     """C-20."""
-    (event,) = parsed(changed(Resources=["_web_3", "__web", "web", "_"]), api_version=OLDEST)
+    (event,) = parsed(changed(Resources=["_web_3", "__web", "web", "_"]), underscored=True)
     assert event.resources == ("web_3", "_web", "web", "")
 
 
@@ -266,7 +265,7 @@ def test_the_whole_numbers_of_a_duration_stay_whole() -> None:
 )
 def test_an_incarnation_is_a_whole_number_or_its_digits(incarnation: Any, meant: int) -> None:
     """C-12: a string of digits is accepted."""
-    assert parse_document(body_of(incarnation=incarnation), api_version=NEWEST).incarnation == meant
+    assert parse_document(body_of(incarnation=incarnation), underscored=False).incarnation == meant
 
 
 @pytest.mark.parametrize(
@@ -365,6 +364,28 @@ def test_the_same_entry_twice_is_one_event() -> None:
     assert [event.event_id for event in parsed(ENTRY, other, ENTRY)] == [EVENT.event_id, "A"]
 
 
+def test_the_same_entry_in_other_letters_is_one_event() -> None:
+    """C-18: ids and VM names are compared without case."""
+    other = changed(EventId=EVENT.event_id.lower(), Resources=[name.upper() for name in EVENT.resources])
+    assert parsed(ENTRY, other) == (EVENT,)
+
+
+def test_a_started_event_has_no_not_before_whatever_is_written_there() -> None:
+    """C-16: empty once Started; an old time must not make a running event look like one of next week."""
+    (event,) = parsed(changed(EventStatus="started"))
+    assert (ENTRY["NotBefore"] != "", event.not_before) == (True, None)
+
+
+def test_a_date_that_is_none_is_refused_in_a_started_event_as_well() -> None:
+    assert "event 1 has NotBefore: 'soon'" in refusal(body_of(changed(EventStatus="Started", NotBefore="soon")))
+
+
+def test_a_key_twice_in_one_object_is_refused() -> None:
+    """C-5: who reads it must guess, and nobody may guess the VMs of an event."""
+    body = body_of(ENTRY).replace(b'"Resources"', b'"Resources": ["web_9"], "Resources"')
+    assert refusal(body) == "the answer is not a document of scheduled events: it is not JSON"
+
+
 @pytest.mark.parametrize("again", [changed(Resources=["web_3"]), changed(EventId=EVENT.event_id.lower(), DurationInSeconds=8)])
 def test_one_id_with_two_contents_is_nothing_to_act_on(again: Dict[str, Any]) -> None:
     """C-18: also when the ids differ in case."""
@@ -374,7 +395,7 @@ def test_one_id_with_two_contents_is_nothing_to_act_on(again: Dict[str, Any]) ->
 
 
 def test_a_document_is_read_with_a_byte_order_mark_as_well() -> None:
-    assert parse_document(b"\xef\xbb\xbf" + body_of(ENTRY), api_version=NEWEST).events == (EVENT,)
+    assert parse_document(b"\xef\xbb\xbf" + body_of(ENTRY), underscored=False).events == (EVENT,)
 
 
 def nested(depth: int) -> bytes:

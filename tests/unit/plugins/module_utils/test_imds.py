@@ -81,31 +81,64 @@ COMPUTE = {
 def test_the_identity_is_what_the_service_says_and_null_where_it_says_nothing() -> None:
     """C-28: strings, empty when not applicable."""
     wire = Wire(answer(200, {"compute": COMPUTE, "network": {}}))
-    assert service(wire, HandClock()).vm() == Vm("Web_0", "1", "/r", "rg", "s", "westeurope", None, "web", "p", "0", "4", "web000000")
+    assert service(wire, HandClock()).vm(otherwise="vm_name") == Vm(
+        "Web_0", "1", "/r", "rg", "s", "westeurope", None, "web", "p", "0", "4", "web000000"
+    )
     (request,) = wire.requests
     assert (request.url, dict(request.params)) == ("http://127.0.0.1:1/metadata/instance", {"api-version": "2021-02-01"})
     assert dict(request.headers) == {"Metadata": "true"}
 
 
 def test_a_computer_name_is_not_needed() -> None:
-    assert service(Wire(answer(200, {"compute": {"name": "a"}})), HandClock()).vm() == Vm("a")
+    assert service(Wire(answer(200, {"compute": {"name": "a"}})), HandClock()).vm(otherwise="vm_name") == Vm("a")
 
 
-@pytest.mark.parametrize(
-    "body", [{}, [], {"compute": None}, {"compute": {}}, {"compute": {"name": ""}}, {"compute": {"name": 1}}, b"<html>"]
-)
+@pytest.mark.parametrize("body", [{}, {"compute": None}, {"compute": {}}, {"compute": {"name": ""}}, {"compute": {"name": 1}}])
 def test_an_identity_without_a_name_is_an_error_that_says_what_to_do(body: Any) -> None:
     """C-28: right after creation the answer may be incomplete."""
     with pytest.raises(IdentityError) as caught:
-        service(Wire(answer(200, body)), HandClock()).vm()
+        service(Wire(answer(200, body)), HandClock()).vm(otherwise="vm_name")
     assert str(caught.value) == (
         "GET http://127.0.0.1:1/metadata/instance failed: the answer does not say the VM's name. The VM may be too young for it:"
         " try again in a minute, or give vm_name."
     )
 
 
-def test_options_become_a_service_without_a_word_being_sent() -> None:
-    options = {"endpoint": "http://127.0.0.1:1/vm/a/", "api_version": "2019-08-01", "timeout": "1s", "retry_for": "0"}
-    made = connect(options, HandClock().clock)
+@pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"web_0", b"", [], "web_0"])
+def test_what_is_no_identity_at_all_names_the_address_and_what_to_check(body: Any) -> None:
+    """C-5, C-28: a captive proxy answers here as well."""
+    with pytest.raises(DocumentError) as caught:
+        service(Wire(answer(200, body)), HandClock()).vm(otherwise="vm_name")
+    assert str(caught.value) == (
+        "GET http://127.0.0.1:1/metadata/instance failed: the answer is not the identity of a VM. Something else than the metadata"
+        " service answered: check endpoint, and that no proxy is in between."
+    )
+
+
+def test_the_option_that_makes_the_question_needless_is_the_callers() -> None:
+    with pytest.raises(IdentityError, match=r"or give ready_resources\.$"):
+        service(Wire(answer(200, {})), HandClock()).vm(otherwise="ready_resources")
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"accepted"])
+def test_what_the_service_says_to_a_post_does_not_matter(body: bytes) -> None:
+    """C-24: only the document proves an approval."""
+    service(Wire(answer(200, body)), HandClock()).approve(["A"])
+
+
+def test_a_page_of_a_proxy_is_no_answer_to_a_post() -> None:
+    """C-5, mistake 12: status 200 with HTML approves nothing."""
+    with pytest.raises(DocumentError) as caught:
+        service(Wire(answer(200, b" <!doctype html>")), HandClock()).approve(["A"])
+    assert str(caught.value) == (
+        "POST http://127.0.0.1:1/metadata/scheduledevents failed: the answer is HTML. Something else than the metadata service"
+        " answered: check endpoint, and that no proxy is in between."
+    )
+    assert not caught.value.ineffective
+
+
+def test_an_address_becomes_a_service_without_a_word_being_sent() -> None:
+    address = "http://127.0.0.1:1/vm/a"
+    made = connect(endpoint=address, api_version="2019-08-01", timeout=1.0, retry_for=0.0, clock=HandClock().clock)
     assert isinstance(made, MetadataService)
     assert made.events_url == "http://127.0.0.1:1/vm/a/metadata/scheduledevents"

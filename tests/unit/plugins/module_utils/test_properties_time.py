@@ -73,7 +73,7 @@ def test_the_locale_is_in_force_and_spells_dates_in_its_own_way(in_locale: str) 
     assert (spelled == "Monday 19 December") is (in_locale in ("C", "C.UTF-8"))
 
 
-WEEKDAYS = ("", "Mon, ", "Tue, ", "sun, ", "Thu,", "Wednesday, ", "Lundi, ", "Xyz,  ")
+WEEKDAYS = ("", "Mon, ", "Tue, ", "sun, ", "Thu,", "Wednesday, ", "Lundi, ", "Mié, ", "Xyz,  ")
 SPELLINGS = (str, str.upper, str.lower)
 
 

@@ -31,6 +31,8 @@ LAST_SECOND = 253402300799.0  # 9999-12-31T23:59:59Z
         ("Mon, 19 Sep 2016 18:29:47 GMT", INSTANT),
         ("Fri, 19 Sep 2016 18:29:47 GMT", INSTANT),
         ("Lundi, 19 Sep 2016 18:29:47 GMT", INSTANT),
+        ("Mié, 19 Sep 2016 18:29:47 GMT", INSTANT),
+        ("Mon., 19 Sep 2016 18:29:47 GMT", INSTANT),
         ("19 Sep 2016 18:29:47 GMT", INSTANT),
         ("Mon,19 sep 2016 18:29:47 UTC", INSTANT),
         ("mon,  19  SEP  2016  18:29:47  GMT", INSTANT),

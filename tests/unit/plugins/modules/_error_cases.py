@@ -169,7 +169,11 @@ CONNECTION: Tuple[Case, ...] = (
         _seeded(_dead),
         options={"retry_for": "4s"},
     ),
-    Case("wrong port, another protocol", "GET <url> failed: what came is not HTTP. " + _UNREACHABLE, _another_program),
+    Case(
+        "wrong port, another protocol",
+        "GET <url> failed: what came is not HTTP. The metadata service does not answer so: check endpoint.",
+        _another_program,
+    ),
     Case(
         "wrong port, another service",
         "GET <url> failed: the service answered 404 Not Found (there is nothing at /metadata/scheduledevents; GET / lists what there is)."
@@ -326,10 +330,16 @@ IDENTITY: Tuple[Case, ...] = (
         options={"this_vm_only": True},
     ),
     Case("an identity without a name", _NO_NAME, _body('{"compute": {"name": ""}}', "instance"), options={"gather_vm": True}),
-    Case("an identity that is HTML", _NO_NAME, _fault("html", path="instance"), options={"gather_vm": True}),
+    Case(
+        "an identity that is HTML",
+        "GET <instance> failed: the answer is not the identity of a VM. Something else than the metadata service answered:"
+        " check endpoint, and that no proxy is in between.",
+        _fault("html", path="instance"),
+        options={"gather_vm": True},
+    ),
     Case(
         "no identity to approve for",
-        _NO_NAME,
+        _NO_NAME.replace("vm_name", "ready_resources"),
         _body("{}", "instance"),
         module=APPROVE,
         options={"event_ids": [FIRST]},
@@ -367,6 +377,12 @@ OPTIONS: Tuple[Case, ...] = (
     Case("timeout", _no_duration("timeout", "'soon'"), options={"timeout": "soon"}),
     Case("a negative timeout", _no_duration("timeout", "'-1'"), options={"timeout": "-1"}),
     Case("no patience at all", "timeout must be at least 1 s, not '0.5s'.", options={"timeout": "0.5s"}),
+    Case("patience without end", "timeout must be at most 365 d, not '999999999999d'.", options={"timeout": "999999999999d"}),
+    Case(
+        "a port that is none",
+        "endpoint: 'http://127.0.0.1:99999' is not the base URL of a metadata service; give something like http://169.254.169.254.",
+        options={"endpoint": "http://127.0.0.1:99999"},
+    ),
     Case("retry_for", _no_duration("retry_for", "'1w'"), options={"retry_for": "1w"}),
     Case("starts_within", _no_duration("starts_within", "'half an hour'"), options={"starts_within": "half an hour"}),
     Case("min_duration", _no_duration("min_duration", "'10 sec'"), options={"min_duration": "10 sec"}),
@@ -418,6 +434,11 @@ OPTIONS: Tuple[Case, ...] = (
         "query: 'events[' is not a JMESPath expression that can be evaluated here: Invalid jmespath expression: Incomplete expression:"
         ' "events[" ^.',
         options={"query": "events["},
+    ),
+    Case(
+        "a query with a step of nothing",
+        "query: 'events[::0]' is not a JMESPath expression that can be evaluated here: slice step cannot be zero.",
+        options={"query": "events[::0]"},
     ),
     Case(
         "a query that nobody can evaluate",
@@ -560,7 +581,7 @@ def _contradictory(stage: Stage) -> None:
     stage.reboot("web_0")
     stage.reboot("web_0", event_id=SECOND)
     stage.simulator.fault("drop_event", event_id=FIRST)
-    for number, event_id in ((1, SECOND), (2, FIRST), (3, SECOND)):
+    for number, event_id in ((1, SECOND), (2, FIRST), (3, SECOND), (4, FIRST), (5, SECOND)):
         stage.hands.during_sleep(number, lambda event_id=event_id: stage.simulator.fault("drop_event", event_id=event_id))  # type: ignore[misc]
 
 
@@ -629,16 +650,25 @@ APPROVALS: Tuple[Case, ...] = (
         "a post to a service in trouble",
         "Event %s was posted without a clear answer and is still Scheduled; it may be approved all the same."
         " POST <url> failed: the service answered 500 Internal Server Error (Internal error.). %s"
-        " Azure starts it anyway at 2026-11-18T10:00:00Z (in 13 min 58 s) or shortly after." % (FIRST, _TROUBLE),
+        " Azure starts it anyway at 2026-11-18T10:00:00Z (in 13 min 58 s) or shortly after."
+        % (FIRST, _TROUBLE.replace(", or raise retry_for", "")),
         _all(_reboot("web_0"), _status(500, verb="POST")),
         APPROVE,
         _approve(),
     ),
     Case(
-        "a post that is to wait for an hour",
+        "a post that a proxy answers",
         "Event %s was posted without a clear answer and is still Scheduled; it may be approved all the same."
-        " POST <url> failed: the service answered 429 Too Many Requests (Too many requests.)."
-        " It takes 5 requests a second from one VM: find what else on this VM asks it, or raise retry_for. %s" % (FIRST, _AT_TEN),
+        " POST <url> failed: the answer is HTML. Something else than the metadata service answered: check endpoint, and that no proxy"
+        " is in between. Azure starts it anyway at 2026-11-18T10:00:00Z (in 13 min 58 s) or shortly after." % FIRST,
+        _all(_reboot("web_0"), _fault("html", verb="POST")),
+        APPROVE,
+        _approve(),
+    ),
+    Case(
+        "a post that is to wait for an hour",
+        "POST <url> failed: the service answered 429 Too Many Requests (Too many requests.)."
+        " It takes 5 requests a second from one VM: find what else on this VM asks it. Event %s is not approved. %s" % (FIRST, _AT_TEN),
         _all(_reboot("web_0"), _status(429, verb="POST", headers={"Retry-After": "3600"})),
         APPROVE,
         _approve(),
@@ -729,7 +759,9 @@ WAITS: Tuple[Case, ...] = (
     ),
     Case(
         "a policy that keeps us out",
-        "GET <url> failed: the service answered 403 Forbidden (Forbidden by the host's access policy.). " + _FORBIDDEN,
+        "Waited 5 s for events to be gone. Event %s (Reboot of web_0) was scheduled at 2026-11-18T09:46:00Z. Azure starts it anyway at"
+        " 2026-11-18T10:00:00Z (in 13 min 55 s) or shortly after. The last look failed: GET <url> failed: the service answered"
+        " 403 Forbidden (Forbidden by the host's access policy.). %s" % (FIRST, _FORBIDDEN),
         _all(_reboot("web_0"), lambda stage: stage.hands.during_sleep(1, lambda: _status(403)(stage))),
         WAIT,
         {"event_ids": [FIRST]},

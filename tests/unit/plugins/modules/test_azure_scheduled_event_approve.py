@@ -286,7 +286,18 @@ def test_a_post_without_an_answer_is_repeated_once_after_a_fresh_look(stage: Sta
     assert stage.requests(path="events") == ["GET", "POST", "GET", "POST", "GET"]
 
 
-@pytest.mark.parametrize("status", [404, 408, 410, 429, 500, 503])
+def test_a_post_that_surely_had_no_effect_is_repeated_once_and_changes_nothing(stage: Stage) -> None:
+    """C-8: too many requests; the service has not looked at it."""
+    stage.reboot("web_0")
+    stage.simulator.fault("status", verb="POST", status=429, times=None)
+    result = stage.approve(FIRST, diff=True)
+    assert result.failed
+    assert (result.changed, _words(result)) == (False, [(FIRST, "refused")])
+    assert result["diff"]["before"] == result["diff"]["after"]
+    assert stage.posts() == [[FIRST]] * 2
+
+
+@pytest.mark.parametrize("status", [404, 408, 410, 500, 503])
 def test_a_post_that_the_service_could_not_take_is_repeated_once(stage: Stage, status: int) -> None:
     stage.reboot("web_0")
     stage.simulator.fault("status", verb="POST", status=status, times=None)

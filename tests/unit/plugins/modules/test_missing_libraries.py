@@ -102,7 +102,7 @@ def test_jmespath_is_needed_only_for_a_query(stage: Stage, monkeypatch: pytest.M
     result = stage.info(query="events")
     assert result.failed
     assert result.message == _message("jmespath")
-    assert [library for _interpreters, library in pythons.probed] == ["jmespath"]
+    assert [library for _interpreters, library in pythons.probed] == ["requests, jmespath"]
 
 
 def test_it_starts_again_under_a_python_that_has_jmespath(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
