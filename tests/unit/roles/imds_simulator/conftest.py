@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A bare client for the tests of the simulator: nothing between the test and the wire but http.client."""
+
 from __future__ import annotations
 
 import http.client

@@ -5,6 +5,7 @@
 
 Usage: independent_client.py BASE_URL SECONDS_BETWEEN_QUERIES
 """
+
 from __future__ import annotations
 
 import json

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The command line, as a person or a script uses it: a process that serves, and verbs that tell it what to do."""
+
 from __future__ import annotations
 
 import json
@@ -38,7 +39,11 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         ready = tmp_path / "ready.json"
         process = subprocess.Popen(
             [*COMMAND, "serve", *ANY_PORTS, "--ready-file", str(ready), *options],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT,
+        )
         processes.append(process)
         deadline = time.monotonic() + 10
         while not ready.exists():
@@ -77,9 +82,11 @@ def test_a_rehearsal_from_the_command_line(serve: Serve, run: Run) -> None:
     """C-15, C-21: each verb says in words what came of it."""
     server = serve("--clock", "manual")
     assert run(server, "add-scope", "web", "--kind", "availability_set", "--vms", "web_0,web_1") == (
-        0, "Scope web is there (availability_set): web_0, web_1", "")
-    assert run(server, "add-vm", "web_2", "--scope", "web")[1] == (
-        "VM web_2 is there, in scope web; its metadata service is at /vm/web_2")
+        0,
+        "Scope web is there (availability_set): web_0, web_1",
+        "",
+    )
+    assert run(server, "add-vm", "web_2", "--scope", "web")[1] == ("VM web_2 is there, in scope web; its metadata service is at /vm/web_2")
     code, said, _complaint = run(server, "schedule", "Reboot", "web_0,web_1", "--notice", "15m", "--runs-for", "1m", "--event-id", "A")
     assert code == 0
     assert re.fullmatch(r"Event A: Reboot of web_0, web_1 is Scheduled, not before \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said)
@@ -90,9 +97,11 @@ def test_a_rehearsal_from_the_command_line(serve: Serve, run: Run) -> None:
     assert run(server, "relist", "A")[1].startswith("Event A: Reboot of web_0 is Scheduled")
     assert run(server, "start", "A")[1].startswith("Event A: Reboot of web_0 is Started, until 20")
     assert run(server, "fail", "web_1", "--runs-for", "ever", "--event-id", "B")[1] == (
-        "Event B: Redeploy of web_1 is Started, until it is completed")
+        "Event B: Redeploy of web_1 is Started, until it is completed"
+    )
     assert run(server, "schedule", "Freeze", "web_2", "--announce-in", "1h", "--event-id", "C")[1].startswith(
-        "Event C: Freeze of web_2 will be announced at ")
+        "Event C: Freeze of web_2 will be announced at "
+    )
     assert run(server, "cancel", "C")[1] == "Event C: Freeze of web_2 is gone (cancelled)"
     assert run(server, "status")[1].splitlines()[0].endswith("; 3 VMs in 1 scope")
 
@@ -101,9 +110,11 @@ def test_faults_and_the_log_from_the_command_line(serve: Serve, run: Run) -> Non
     server = serve("--clock", "manual")
     run(server, "add-vm", "web_0")
     assert run(server, "fault", "drop_event", "--vm", "web_0", "--times", "2")[1] == (
-        "Fault 1: drop_event, any verb of any path on web_0, 2 more times")
+        "Fault 1: drop_event, any verb of any path on web_0, 2 more times"
+    )
     assert run(server, "fault", "status", "--status", "503", "--verb", "POST", "--header", "Retry-After: 3", "--times", "ever")[1] == (
-        "Fault 2: status, POST of any path on any VM, until cleared")
+        "Fault 2: status, POST of any path on any VM, until cleared"
+    )
     _document(server, "web_0")
     lines = run(server, "log", "--vm", "web_0")[1].splitlines()
     assert re.fullmatch(r"\S+Z  GET  /metadata/scheduledevents      web_0        200  \(drop_event\)", lines[0])
@@ -117,11 +128,14 @@ def test_faults_and_the_log_from_the_command_line(serve: Serve, run: Run) -> Non
 def test_a_scenario_is_played_at_the_start(serve: Serve, tmp_path: Path) -> None:
     """C-19, C-21: scopes, VMs, events, faults, hooks and settings from one file."""
     scenario = {
-        "clock": {"kind": "manual"}, "log_size": 50, "settings": {"dates": "iso8601"},
+        "clock": {"kind": "manual"},
+        "log_size": 50,
+        "settings": {"dates": "iso8601"},
         "scopes": [{"name": "web", "kind": "availability_set", "vms": ["web_0", {"name": "web_1", "zone": "2"}]}],
         "vms": ["lonely", {"name": "other", "azure_name": "app_0"}],
         "events": [
-            {"event_type": "Reboot", "resources": ["web_0", "web_1"], "notice": 0}, {"event_type": "Freeze", "resources": ["lonely"]},
+            {"event_type": "Reboot", "resources": ["web_0", "web_1"], "notice": 0},
+            {"event_type": "Freeze", "resources": ["lonely"]},
         ],
         "faults": [{"kind": "empty", "vm": "lonely"}],
         "hooks": {"start": [["sh", "-c", "echo $IMDS_SIMULATOR_EVENT_TYPE >%s" % (tmp_path / "hook")]]},
@@ -144,8 +158,7 @@ def test_a_scenario_is_played_at_the_start(serve: Serve, tmp_path: Path) -> None
 
 def test_commands_can_be_hooked_in_and_the_clock_can_be_faster(serve: Serve, run: Run, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    server = serve(
-        "--rate", "100", "--realistic", "--on-start", "sh -c 'echo start >>%s'" % log, "--on-end", "sh -c 'echo end >>%s'" % log)
+    server = serve("--rate", "100", "--realistic", "--on-start", "sh -c 'echo start >>%s'" % log, "--on-end", "sh -c 'echo end >>%s'" % log)
     run(server, "add-vm", "web_0")
     run(server, "schedule", "Reboot", "web_0", "--notice", "1s", "--late", "0", "--runs-for", "5s")
     deadline = time.monotonic() + 10
@@ -155,14 +168,17 @@ def test_commands_can_be_hooked_in_and_the_clock_can_be_faster(serve: Serve, run
     assert json.loads(run(server, "status", "--json")[1])["settings"]["rate_limit"] == 5
 
 
-@pytest.mark.parametrize(("words", "text"), [
-    (("schedule", "Reboot", "nobody"), "imds_simulator: there is no VM 'nobody', and no other either"),
-    (("fault", "reset", "--vm", "nobody"), "imds_simulator: there is no VM 'nobody', and no other either"),
-    (("cancel", "a/b"), "imds_simulator: there is no event 'a/b'"),
-    (("complete", "none"), "imds_simulator: there is no event 'none'"),
-    (("add-vm", "x", "--scope", "nowhere"), "imds_simulator: there is no scope 'nowhere', and no other either"),
-    (("fault", "status"), "imds_simulator: fault: kind status needs status"),
-])
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("schedule", "Reboot", "nobody"), "imds_simulator: there is no VM 'nobody', and no other either"),
+        (("fault", "reset", "--vm", "nobody"), "imds_simulator: there is no VM 'nobody', and no other either"),
+        (("cancel", "a/b"), "imds_simulator: there is no event 'a/b'"),
+        (("complete", "none"), "imds_simulator: there is no event 'none'"),
+        (("add-vm", "x", "--scope", "nowhere"), "imds_simulator: there is no scope 'nowhere', and no other either"),
+        (("fault", "status"), "imds_simulator: fault: kind status needs status"),
+    ],
+)
 def test_what_the_simulator_refuses_is_said_in_one_sentence(serve: Serve, run: Run, words: Any, text: str) -> None:
     assert run(serve(), *words) == (1, "", text)
 
@@ -179,22 +195,29 @@ def test_a_port_in_use_is_named() -> None:
         taken.listen(1)
         port = taken.getsockname()[1]
         assert _serve_in_vain("--data", "127.0.0.1:%d" % port) == (
-            1, "imds_simulator: cannot listen on 127.0.0.1 port %d: Address already in use" % port)
+            1,
+            "imds_simulator: cannot listen on 127.0.0.1 port %d: Address already in use" % port,
+        )
 
 
-@pytest.mark.parametrize(("content", "text"), [
-    (None, "cannot read the scenario FILE: No such file or directory"),
-    ("{", "the scenario FILE is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-    ("[]", "scenario: an object is needed, not []"),
-    ('{"nonsense": 1}',
-     "scenario: there is no 'nonsense', only data, control, clock, log_size, realistic, settings, scopes, vms, events, faults, hooks"),
-    ('{"scopes": [{"name": "web", "vms": ["a", "a"]}]}', "there is a VM 'a' already"),
-    ('{"clock": {"kind": "real", "rate": 0}}', "clock: rate must be a number above 0, not 0"),
-    ('{"hooks": {"start": ["reboot"]}}', "hooks: start must be a list of commands, each a list of words, not ['reboot']"),
-    ('{"hooks": {"begin": [["reboot"]]}}', "hook: there is no phase 'begin', only start, end, cancel"),
-    ('{"data": {"port": 123456}}', "123456 is no port: 0 (any that is free) to 65535"),
-    ('{"settings": {"rate_limit": "5"}}', "settings: rate_limit must be a number of at least 0, not '5'"),
-])
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, "cannot read the scenario FILE: No such file or directory"),
+        ("{", "the scenario FILE is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("[]", "scenario: an object is needed, not []"),
+        (
+            '{"nonsense": 1}',
+            "scenario: there is no 'nonsense', only data, control, clock, log_size, realistic, settings, scopes, vms, events, faults, hooks",
+        ),
+        ('{"scopes": [{"name": "web", "vms": ["a", "a"]}]}', "there is a VM 'a' already"),
+        ('{"clock": {"kind": "real", "rate": 0}}', "clock: rate must be a number above 0, not 0"),
+        ('{"hooks": {"start": ["reboot"]}}', "hooks: start must be a list of commands, each a list of words, not ['reboot']"),
+        ('{"hooks": {"begin": [["reboot"]]}}', "hook: there is no phase 'begin', only start, end, cancel"),
+        ('{"data": {"port": 123456}}', "123456 is no port: 0 (any that is free) to 65535"),
+        ('{"settings": {"rate_limit": "5"}}', "settings: rate_limit must be a number of at least 0, not '5'"),
+    ],
+)
 def test_a_scenario_in_trouble_is_said_in_one_sentence(tmp_path: Path, content: Any, text: str) -> None:
     file = tmp_path / "scenario.json"
     if content is not None:
@@ -203,12 +226,20 @@ def test_a_scenario_in_trouble_is_said_in_one_sentence(tmp_path: Path, content: 
     assert (code, complaint) == (1, "imds_simulator: " + text.replace("FILE", str(file)))
 
 
-@pytest.mark.parametrize(("content", "code", "said", "complaint"), [
-    ('{"realistic": true, "vms": ["a"], "scopes": [{"name": "w", "vms": ["w_0", "w_1"]}], "hooks": {"start": [["false"]]}, "events": '
-     '[{"event_type": "Reboot", "resources": ["a"], "notice": 0}]}', 0, "FILE is in order: 3 VMs in 2 scopes, 1 event", ""),
-    ('{"hooks": {"start": [[]]}}', 1, "", "imds_simulator: hook: a command is a list of words, not []"),
-    ('{"events": [{"event_type": "Reboot", "resources": ["a"]}]}', 1, "", "imds_simulator: there is no VM 'a', and no other either"),
-])
+@pytest.mark.parametrize(
+    ("content", "code", "said", "complaint"),
+    [
+        (
+            '{"realistic": true, "vms": ["a"], "scopes": [{"name": "w", "vms": ["w_0", "w_1"]}], "hooks": {"start": [["false"]]}, "events": '
+            '[{"event_type": "Reboot", "resources": ["a"], "notice": 0}]}',
+            0,
+            "FILE is in order: 3 VMs in 2 scopes, 1 event",
+            "",
+        ),
+        ('{"hooks": {"start": [[]]}}', 1, "", "imds_simulator: hook: a command is a list of words, not []"),
+        ('{"events": [{"event_type": "Reboot", "resources": ["a"]}]}', 1, "", "imds_simulator: there is no VM 'a', and no other either"),
+    ],
+)
 def test_a_scenario_can_be_looked_through(tmp_path: Path, capsys: Any, content: str, code: int, said: str, complaint: str) -> None:
     file = tmp_path / "scenario.json"
     file.write_text(content)
@@ -222,10 +253,16 @@ def test_a_simulator_that_does_not_answer_is_named(run: Run) -> None:
         free.bind(("127.0.0.1", 0))
         url = "http://127.0.0.1:%d" % free.getsockname()[1]
     assert run({"control": url}, "status") == (
-        3, "", "imds_simulator: no simulator answers at %s (Connection refused); start one with `serve`, "
-        "or name its control plane with --control" % url)
+        3,
+        "",
+        "imds_simulator: no simulator answers at %s (Connection refused); start one with `serve`, "
+        "or name its control plane with --control" % url,
+    )
     assert run({"control": "ftp://nowhere"}, "status") == (
-        3, "", "imds_simulator: 'ftp://nowhere' is no address of a control plane, such as http://127.0.0.1:9255")
+        3,
+        "",
+        "imds_simulator: 'ftp://nowhere' is no address of a control plane, such as http://127.0.0.1:9255",
+    )
 
 
 def test_something_else_is_not_taken_for_the_control_plane(make_sim: Any, run: Run) -> None:
@@ -233,7 +270,10 @@ def test_something_else_is_not_taken_for_the_control_plane(make_sim: Any, run: R
     sim = make_sim()
     sim.fault(kind="html")
     assert run({"control": sim.data_url}, "status") == (
-        3, "", "imds_simulator: what answers at %s is not the control plane of a simulator" % sim.data_url)
+        3,
+        "",
+        "imds_simulator: what answers at %s is not the control plane of a simulator" % sim.data_url,
+    )
 
 
 def test_the_data_plane_is_not_taken_for_the_control_plane(serve: Serve, run: Run) -> None:
@@ -242,15 +282,18 @@ def test_the_data_plane_is_not_taken_for_the_control_plane(serve: Serve, run: Ru
     assert (code, "there is no VM at address 127.0.0.1" in complaint) == (1, True)
 
 
-@pytest.mark.parametrize(("words", "text"), [
-    ((), "the following arguments are required: VERB"),
-    (("advance", "soon"), "argument TIME: 'soon' is no duration, such as 90, 90s, 15m, 2h or 7d"),
-    (("fault", "earthquake"), "argument KIND: invalid choice: 'earthquake'"),
-    (("fault", "reset", "--times", "0"), "argument --times: '0' is neither a number above 0 nor `ever`"),
-    (("fault", "reset", "--header", "x"), "argument --header: 'x' is no header field, such as 'Retry-After: 3'"),
-    (("serve", "--data", "9254"), "argument --data/--bind: '9254' is no address with a port, such as 127.0.0.1:9254"),
-    (("add-scope", "x", "--kind", "heap"), "argument --kind: invalid choice: 'heap'"),
-])
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "the following arguments are required: VERB"),
+        (("advance", "soon"), "argument TIME: 'soon' is no duration, such as 90, 90s, 15m, 2h or 7d"),
+        (("fault", "earthquake"), "argument KIND: invalid choice: 'earthquake'"),
+        (("fault", "reset", "--times", "0"), "argument --times: '0' is neither a number above 0 nor `ever`"),
+        (("fault", "reset", "--header", "x"), "argument --header: 'x' is no header field, such as 'Retry-After: 3'"),
+        (("serve", "--data", "9254"), "argument --data/--bind: '9254' is no address with a port, such as 127.0.0.1:9254"),
+        (("add-scope", "x", "--kind", "heap"), "argument --kind: invalid choice: 'heap'"),
+    ],
+)
 def test_wrong_usage_is_explained(capsys: Any, words: Any, text: str) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(list(words))

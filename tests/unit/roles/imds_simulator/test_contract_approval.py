@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the contract says about approval and identity: C-22 to C-28."""
+
 from __future__ import annotations
 
 import json
@@ -193,8 +194,17 @@ def test_an_event_stays_started_as_long_as_it_takes(sim: Any, ask: Any) -> None:
 
 
 COMPUTE = (
-    "name", "vmId", "resourceId", "resourceGroupName", "subscriptionId", "location", "zone", "vmScaleSetName", "placementGroupId",
-    "platformFaultDomain", "platformUpdateDomain",
+    "name",
+    "vmId",
+    "resourceId",
+    "resourceGroupName",
+    "subscriptionId",
+    "location",
+    "zone",
+    "vmScaleSetName",
+    "placementGroupId",
+    "platformFaultDomain",
+    "platformUpdateDomain",
 )
 
 
@@ -238,13 +248,16 @@ def test_a_path_to_nothing_is_404(ask: Any, path: str) -> None:
     assert ask.instance("web_0", path).status == 404
 
 
-@pytest.mark.parametrize(("target", "headers"), [
-    ("/metadata/instance?api-version=2021-02-01", {}),
-    ("/metadata/instance?api-version=2021-02-01", {"Metadata": "true", "X-Forwarded-For": "10.0.0.1"}),
-    ("/metadata/instance", {"Metadata": "true"}),
-    ("/metadata/instance?api-version=2021-02-02", {"Metadata": "true"}),
-    ("/metadata/instance?api-version=2021-02-01&api-version=2021-02-01", {"Metadata": "true"}),
-])
+@pytest.mark.parametrize(
+    ("target", "headers"),
+    [
+        ("/metadata/instance?api-version=2021-02-01", {}),
+        ("/metadata/instance?api-version=2021-02-01", {"Metadata": "true", "X-Forwarded-For": "10.0.0.1"}),
+        ("/metadata/instance", {"Metadata": "true"}),
+        ("/metadata/instance?api-version=2021-02-02", {"Metadata": "true"}),
+        ("/metadata/instance?api-version=2021-02-01&api-version=2021-02-01", {"Metadata": "true"}),
+    ],
+)
 def test_the_instance_has_the_same_rules_of_headers_and_versions(ask: Any, target: str, headers: Any) -> None:
     """C-28, C-2, C-3, C-6"""
     assert ask.send("web_0", target, headers=headers).status == 400

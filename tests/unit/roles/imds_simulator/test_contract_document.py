@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the contract says about the document: C-12 to C-21."""
+
 from __future__ import annotations
 
 import locale
@@ -36,8 +37,11 @@ def test_the_incarnation_changes_whenever_the_list_does(sim: Any, ask: Any) -> N
     seen = [ask.incarnation("web_0")]
     event = sim.schedule("Reboot", ["web_0"])
     for step in (
-        lambda: None, lambda: sim.change(event.event_id, not_before=1200), lambda: sim.change(event.event_id, resources=["web_1"]),
-        lambda: sim.start(event.event_id), lambda: sim.complete(event.event_id),
+        lambda: None,
+        lambda: sim.change(event.event_id, not_before=1200),
+        lambda: sim.change(event.event_id, resources=["web_1"]),
+        lambda: sim.start(event.event_id),
+        lambda: sim.complete(event.event_id),
     ):
         step()
         seen.append(ask.incarnation("web_0"))
@@ -110,7 +114,7 @@ def test_a_deleted_vm_can_be_gone_for_good(make_sim: Any, asker: Any, event_type
     gone = sim.data_url + "/vm/set_0"
     sim.schedule(event_type, ["set_0"], runs_for=30)
     sim.advance(400)
-    assert asker(sim).send(None, gone[len(sim.data_url):] + "/metadata/scheduledevents?api-version=2020-07-01").status == 400
+    assert asker(sim).send(None, gone[len(sim.data_url) :] + "/metadata/scheduledevents?api-version=2020-07-01").status == 400
     assert asker(sim).events("set_1") == []
 
 
@@ -286,9 +290,16 @@ def test_names_are_found_in_any_case_and_shown_as_they_were_given(sim: Any, ask:
     assert ask.send(None, "/vm/WeB_0/metadata/scheduledevents?api-version=2020-07-01").status == 200
 
 
-@pytest.mark.parametrize(("event_type", "notice"), [
-    ("Freeze", 15 * MINUTE), ("Reboot", 15 * MINUTE), ("Redeploy", 10 * MINUTE), ("Preempt", 30), ("Terminate", 5 * MINUTE),
-])
+@pytest.mark.parametrize(
+    ("event_type", "notice"),
+    [
+        ("Freeze", 15 * MINUTE),
+        ("Reboot", 15 * MINUTE),
+        ("Redeploy", 10 * MINUTE),
+        ("Preempt", 30),
+        ("Terminate", 5 * MINUTE),
+    ],
+)
 def test_each_type_has_its_notice(sim: Any, event_type: str, notice: int) -> None:
     """C-19"""
     event = sim.schedule(event_type, ["web_0"])
@@ -351,10 +362,12 @@ def test_two_vms_of_one_name_live_in_two_resource_groups(sim: Any, ask: Any) -> 
     sim.schedule("Reboot", ["green-app_0"])
     assert ask.only("green-app_0")["Resources"] == ["app_0"]
     assert ask.events("blue-app_0") == []
-    names, groups, ids = zip(*[
-        [ask.instance(key).json()["compute"][field] for field in ("name", "resourceGroupName", "vmId")]
-        for key in ("blue-app_0", "green-app_0")
-    ])
+    names, groups, ids = zip(
+        *[
+            [ask.instance(key).json()["compute"][field] for field in ("name", "resourceGroupName", "vmId")]
+            for key in ("blue-app_0", "green-app_0")
+        ]
+    )
     assert (names, groups, len(set(ids))) == (("app_0", "app_0"), ("blue", "green"), 2)
 
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the contract says about the transport: C-1 to C-11."""
+
 from __future__ import annotations
 
 import json
@@ -90,13 +91,16 @@ def test_every_version_of_the_contract_answers(ask: Any, version: str) -> None:
     assert sorted(ask.get("web_0", version).json()) == ["DocumentIncarnation", "Events"]
 
 
-@pytest.mark.parametrize(("query", "text"), [
-    ("", "Bad request: api-version is missing."),
-    ("?api-version=", "Bad request: api-version is missing."),
-    ("?api-version=2020-07-02", "Bad request: api-version '2020-07-02' is not supported."),
-    ("?api-version=latest", "Bad request: api-version 'latest' is not supported."),
-    ("?api-version=2021-02-01", "Bad request: api-version '2021-02-01' is not supported."),
-])
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("", "Bad request: api-version is missing."),
+        ("?api-version=", "Bad request: api-version is missing."),
+        ("?api-version=2020-07-02", "Bad request: api-version '2020-07-02' is not supported."),
+        ("?api-version=latest", "Bad request: api-version 'latest' is not supported."),
+        ("?api-version=2021-02-01", "Bad request: api-version '2021-02-01' is not supported."),
+    ],
+)
 def test_a_missing_or_unknown_version_is_refused(ask: Any, query: str, text: str) -> None:
     """C-6: with a body that says so."""
     answer = ask.send("web_0", EVENTS + query)
@@ -293,11 +297,27 @@ def test_every_error_of_the_contract_can_be_had_with_its_body(sim: Any, ask: Any
     assert ask.get("web_0").status == 200
 
 
-@pytest.mark.parametrize("body", [
-    b"", b"{", b"[]", b"7", b"null", b"\xff\xfe", b"[" * 5000, b"{}", b'{"StartRequests": null}', b'{"StartRequests": []}',
-    b'{"StartRequests": {"EventId": "x"}}', b'{"StartRequests": ["x"]}', b'{"StartRequests": [{}]}',
-    b'{"StartRequests": [{"EventId": ""}]}', b'{"StartRequests": [{"EventId": 7}]}', b'{"StartRequests": [{"EventId": "x"}, {"Id": "y"}]}',
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b"null",
+        b"\xff\xfe",
+        b"[" * 5000,
+        b"{}",
+        b'{"StartRequests": null}',
+        b'{"StartRequests": []}',
+        b'{"StartRequests": {"EventId": "x"}}',
+        b'{"StartRequests": ["x"]}',
+        b'{"StartRequests": [{}]}',
+        b'{"StartRequests": [{"EventId": ""}]}',
+        b'{"StartRequests": [{"EventId": 7}]}',
+        b'{"StartRequests": [{"EventId": "x"}, {"Id": "y"}]}',
+    ],
+)
 def test_a_malformed_approval_is_refused(ask: Any, body: bytes) -> None:
     """C-10, C-23: 400 with a body that says what is malformed."""
     answer = ask.post("web_0", body=body)

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The control plane: everything that can be done to the world, as JSON over HTTP, and what is refused."""
+
 from __future__ import annotations
 
 import http.client
@@ -115,34 +116,68 @@ def test_the_answer_does_not_wait_for_a_slow_hook(control: Control, sim: Any) ->
     release.set()
 
 
-@pytest.mark.parametrize(("verb", "path", "body", "status", "text"), [
-    ("GET", "/nothing", None, 404, "there is nothing at /nothing; GET / lists what there is"),
-    ("PUT", "/events", None, 405, "/events takes GET and POST, not PUT"),
-    ("POST", "/events", b"{", 400, "the body is not JSON"),
-    ("POST", "/events", b"\xff", 400, "the body is not JSON"),
-    ("POST", "/events", [], 400, "event: an object is needed, not []"),
-    ("POST", "/events", {}, 400, "event: event_type is missing"),
-    ("POST", "/events", {"event_type": "Reboot", "resources": "web_0"}, 400, "event: resources must be a list of texts, not 'web_0'"),
-    ("POST", "/events", {"event_type": "Reboot", "resources": ["web_0"], "notice": "soon"}, 400,
-     "event: notice must be a number of seconds, or a text such as 90s, 15m, 2h, 7d, not 'soon'"),
-    ("POST", "/events", {"event_type": "Reboot", "resources": ["web_0"], "notice": True}, 400,
-     "event: notice must be a number of seconds, or a text such as 90s, 15m, 2h, 7d, not True"),
-    ("POST", "/events", {"event_type": "Reboot", "resources": ["web_0"], "notice": -1}, 400,
-     "event: notice must be a number of seconds, or a text such as 90s, 15m, 2h, 7d, not -1"),
-    ("POST", "/events", {"event_type": "Reboot", "resources": ["web_0"], "duration": True}, 400,
-     "event: duration must be a whole number, not True"),
-    ("POST", "/events", {"event_type": "Reboot", "resources": ["nobody"]}, 404, "there is no VM 'nobody'; there are lonely, web_0, web_1"),
-    ("POST", "/events/none/cancel", None, 404, "there is no event 'none'"),
-    ("POST", "/scopes", {"name": "x", "vms": [7]}, 400, "scope x, vms: an object is needed, not 7"),
-    ("POST", "/scopes", {"name": "x", "vms": [{"zone": "1"}]}, 400, "scope x, vms: name is missing"),
-    ("POST", "/vms", {"name": "lonely"}, 409, "there is a VM 'lonely' already"),
-    ("POST", "/events/none/relist", {"wait": 1}, 400, "relist: there is no 'wait', only notice"),
-    ("POST", "/clock/advance", {"seconds": -5}, 400,
-     "advance: seconds must be a number of seconds, or a text such as 90s, 15m, 2h, 7d, not -5"),
-    ("POST", "/settings", [1], 400, "settings: an object is needed, not [1]"),
-    ("GET", "/log?last=all", None, 400, "last: a number is needed, not 'all'"),
-    ("DELETE", "/faults/x", None, 400, "fault: a number is needed, not 'x'"),
-])
+@pytest.mark.parametrize(
+    ("verb", "path", "body", "status", "text"),
+    [
+        ("GET", "/nothing", None, 404, "there is nothing at /nothing; GET / lists what there is"),
+        ("PUT", "/events", None, 405, "/events takes GET and POST, not PUT"),
+        ("POST", "/events", b"{", 400, "the body is not JSON"),
+        ("POST", "/events", b"\xff", 400, "the body is not JSON"),
+        ("POST", "/events", [], 400, "event: an object is needed, not []"),
+        ("POST", "/events", {}, 400, "event: event_type is missing"),
+        ("POST", "/events", {"event_type": "Reboot", "resources": "web_0"}, 400, "event: resources must be a list of texts, not 'web_0'"),
+        (
+            "POST",
+            "/events",
+            {"event_type": "Reboot", "resources": ["web_0"], "notice": "soon"},
+            400,
+            "event: notice must be a number of seconds, or a text such as 90s, 15m, 2h, 7d, not 'soon'",
+        ),
+        (
+            "POST",
+            "/events",
+            {"event_type": "Reboot", "resources": ["web_0"], "notice": True},
+            400,
+            "event: notice must be a number of seconds, or a text such as 90s, 15m, 2h, 7d, not True",
+        ),
+        (
+            "POST",
+            "/events",
+            {"event_type": "Reboot", "resources": ["web_0"], "notice": -1},
+            400,
+            "event: notice must be a number of seconds, or a text such as 90s, 15m, 2h, 7d, not -1",
+        ),
+        (
+            "POST",
+            "/events",
+            {"event_type": "Reboot", "resources": ["web_0"], "duration": True},
+            400,
+            "event: duration must be a whole number, not True",
+        ),
+        (
+            "POST",
+            "/events",
+            {"event_type": "Reboot", "resources": ["nobody"]},
+            404,
+            "there is no VM 'nobody'; there are lonely, web_0, web_1",
+        ),
+        ("POST", "/events/none/cancel", None, 404, "there is no event 'none'"),
+        ("POST", "/scopes", {"name": "x", "vms": [7]}, 400, "scope x, vms: an object is needed, not 7"),
+        ("POST", "/scopes", {"name": "x", "vms": [{"zone": "1"}]}, 400, "scope x, vms: name is missing"),
+        ("POST", "/vms", {"name": "lonely"}, 409, "there is a VM 'lonely' already"),
+        ("POST", "/events/none/relist", {"wait": 1}, 400, "relist: there is no 'wait', only notice"),
+        (
+            "POST",
+            "/clock/advance",
+            {"seconds": -5},
+            400,
+            "advance: seconds must be a number of seconds, or a text such as 90s, 15m, 2h, 7d, not -5",
+        ),
+        ("POST", "/settings", [1], 400, "settings: an object is needed, not [1]"),
+        ("GET", "/log?last=all", None, 400, "last: a number is needed, not 'all'"),
+        ("DELETE", "/faults/x", None, 400, "fault: a number is needed, not 'x'"),
+    ],
+)
 def test_what_makes_no_sense_is_refused_in_one_sentence(control: Control, verb: str, path: str, body: Any, status: int, text: str) -> None:
     assert control(verb, path, body) == (status, {"error": text})
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whatever is done to the fabric in whatever order, the contract holds. Pure: the time is an argument."""
+
 from __future__ import annotations
 
 import heapq
@@ -107,8 +108,9 @@ def test_no_terminate_starts_early_while_another_is_not_approved(played: List[Tu
             continue
         for event in deletions:
             if event.state != "Scheduled" and event.outcome != "cancelled" and event.started_at < event.not_before:
-                assert all(other.approved_at is not None or other.state == "gone" or other.started_at == other.not_before
-                           for other in deletions)
+                assert all(
+                    other.approved_at is not None or other.state == "gone" or other.started_at == other.not_before for other in deletions
+                )
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=20))

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Faults on demand: each does what it says, to whom it says, as often as it says."""
+
 from __future__ import annotations
 
 import http.client
@@ -221,18 +222,21 @@ def test_faults_can_be_taken_away(sim: Any, ask: Any) -> None:
     assert ask.get("web_0").status == 200
 
 
-@pytest.mark.parametrize(("parameters", "text"), [
-    ({"kind": "nonsense"}, "fault: there is no kind 'nonsense', only delay, status, "),
-    ({"kind": "status"}, "fault: kind status needs status"),
-    ({"kind": "delay"}, "fault: kind delay needs seconds"),
-    ({"kind": "delay", "seconds": -1}, "fault: seconds must be a number of at least 0, not -1"),
-    ({"kind": "status", "status": 99}, "fault: status must be a number of at least 100 and at most 999, not 99"),
-    ({"kind": "reset", "times": 0}, "fault: times must be a number of at least 1, not 0"),
-    ({"kind": "reset", "status": 500}, "fault: status means nothing to kind reset, only to status"),
-    ({"kind": "empty", "acts": True}, "fault: acts means nothing to kind empty, only to close, "),
-    ({"kind": "reset", "path": "elsewhere"}, "fault: path must be one of events, instance, not 'elsewhere'"),
-    ({"kind": "reset", "verb": "get"}, "fault: verb must be one of GET, POST, not 'get'"),
-])
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"kind": "nonsense"}, "fault: there is no kind 'nonsense', only delay, status, "),
+        ({"kind": "status"}, "fault: kind status needs status"),
+        ({"kind": "delay"}, "fault: kind delay needs seconds"),
+        ({"kind": "delay", "seconds": -1}, "fault: seconds must be a number of at least 0, not -1"),
+        ({"kind": "status", "status": 99}, "fault: status must be a number of at least 100 and at most 999, not 99"),
+        ({"kind": "reset", "times": 0}, "fault: times must be a number of at least 1, not 0"),
+        ({"kind": "reset", "status": 500}, "fault: status means nothing to kind reset, only to status"),
+        ({"kind": "empty", "acts": True}, "fault: acts means nothing to kind empty, only to close, "),
+        ({"kind": "reset", "path": "elsewhere"}, "fault: path must be one of events, instance, not 'elsewhere'"),
+        ({"kind": "reset", "verb": "get"}, "fault: verb must be one of GET, POST, not 'get'"),
+    ],
+)
 def test_a_fault_that_makes_no_sense_is_refused(sim: Any, parameters: Any, text: str) -> None:
     with pytest.raises(InvalidError) as refused:
         sim.fault(**parameters)

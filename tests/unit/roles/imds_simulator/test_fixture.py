@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The simulator as a fixture: clock, hooks, request log, listeners, and what it says no to."""
+
 from __future__ import annotations
 
 import json
@@ -110,8 +111,15 @@ def test_a_hook_that_fails_is_reported_and_stops_nobody(sim: Any, capfd: Any) ->
 
 
 def test_a_command_gets_the_event_as_variables_and_as_json(sim: Any, tmp_path: Any) -> None:
-    sim.hooks.run("end", ["sh", "-c", 'cat >"$0"; echo "$IMDS_SIMULATOR_PHASE $IMDS_SIMULATOR_EVENT_TYPE $IMDS_SIMULATOR_VMS" >"$0.env"',
-                          str(tmp_path / "event")])
+    sim.hooks.run(
+        "end",
+        [
+            "sh",
+            "-c",
+            'cat >"$0"; echo "$IMDS_SIMULATOR_PHASE $IMDS_SIMULATOR_EVENT_TYPE $IMDS_SIMULATOR_VMS" >"$0.env"',
+            str(tmp_path / "event"),
+        ],
+    )
     sim.schedule("Reboot", ["web_0", "web_1"], notice=0, runs_for=5, event_id="A")
     sim.advance(5)
     assert json.loads((tmp_path / "event").read_text())["outcome"] == "completed"
@@ -225,51 +233,66 @@ def test_being_realistic_is_one_word(make_sim: Any) -> None:
     assert (settings.first_call_delay, settings.events_delay, settings.rate_limit, settings.switched_on) == (120, 300, 5, False)
 
 
-@pytest.mark.parametrize(("changes", "text"), [
-    ({"nonsense": 1}, "settings: there is no 'nonsense', only first_call_delay, "),
-    ({"rate_limit": -1}, "settings: rate_limit must be a number of at least 0, not -1"),
-    ({"rate_limit": 1.5}, "settings: rate_limit must be a whole number, not 1.5"),
-    ({"rate_limit": True}, "settings: rate_limit must be a number of at least 0, not True"),
-    ({"dates": "french"}, "settings: dates must be one of rfc1123, iso8601, not 'french'"),
-    ({"wrong_weekdays": "no"}, "settings: wrong_weekdays must be true or false, not 'no'"),
-])
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"nonsense": 1}, "settings: there is no 'nonsense', only first_call_delay, "),
+        ({"rate_limit": -1}, "settings: rate_limit must be a number of at least 0, not -1"),
+        ({"rate_limit": 1.5}, "settings: rate_limit must be a whole number, not 1.5"),
+        ({"rate_limit": True}, "settings: rate_limit must be a number of at least 0, not True"),
+        ({"dates": "french"}, "settings: dates must be one of rfc1123, iso8601, not 'french'"),
+        ({"wrong_weekdays": "no"}, "settings: wrong_weekdays must be true or false, not 'no'"),
+    ],
+)
 def test_a_setting_that_makes_no_sense_is_refused(sim: Any, changes: Any, text: str) -> None:
     with pytest.raises(InvalidError) as refused:
         sim.configure(**changes)
     assert str(refused.value).startswith(text)
 
 
-@pytest.mark.parametrize(("action", "problem", "text"), [
-    (lambda sim: sim.schedule("Reboot", ["web_7"]), UnknownError, "there is no VM 'web_7'; there are lonely, web_0, web_1"),
-    (lambda sim: sim.schedule("Reboot", []), InvalidError, "resources: a list of at least one VM is needed, not []"),
-    (lambda sim: sim.schedule("Reboot", "web_0"), InvalidError, "resources: a list of at least one VM is needed, not 'web_0'"),
-    (lambda sim: sim.schedule("Reboot", ["web_0", "WEB_0"]), InvalidError, "resources: web_0, WEB_0 names a VM twice"),
-    (lambda sim: sim.schedule("Reboot", ["web_0"], event_id="a"), ConflictError, "event a is there already"),
-    (lambda sim: sim.cancel("B"), ConflictError, "event B cannot be cancelled: it is Started"),
-    (lambda sim: sim.start("B"), ConflictError, "event B cannot start: it is Started"),
-    (lambda sim: sim.complete("A"), ConflictError, "event A cannot be completed: it is Scheduled, not Started"),
-    (lambda sim: sim.relist("A"), ConflictError, "event A cannot be listed again: it is Scheduled"),
-    (lambda sim: sim.change("B", not_before=60), ConflictError, "event B has no NotBefore to move: it is Started"),
-    (lambda sim: sim.change("C", duration=60), ConflictError, "event C cannot change: it is gone"),
-    (lambda sim: sim.change("A", resources=["lonely"]), InvalidError, "event A cannot leave scope 'web'"),
-    (lambda sim: sim.event("Z"), UnknownError, "there is no event 'Z'"),
-    (lambda sim: sim.add_vm("web_0"), ConflictError, "there is a VM 'web_0' already"),
-    (lambda sim: [sim.add_vm(name, address="10.0.0.9") for name in ("x", "y")], ConflictError, "address 10.0.0.9 belongs to VM 'x'"),
-    (lambda sim: sim.add_vm("a/b"), InvalidError, "a VM needs a name without a slash, not 'a/b'"),
-    (lambda sim: sim.add_vm("x", scope="nowhere"), UnknownError, "there is no scope 'nowhere'; there are lonely, web"),
-    (lambda sim: sim.add_vm("x", scope="lonely"), ConflictError, "scope 'lonely' is a single VM's"),
-    (lambda sim: sim.add_scope("web"), ConflictError, "there is a scope 'web' already"),
-    (lambda sim: sim.add_scope(""), ConflictError, "a scope needs a name"),
-    (lambda sim: sim.add_scope("x", kind="heap"), InvalidError,
-     "kind: 'heap' is none of availability_set, scale_set, cloud_service, single"),
-    (lambda sim: sim.add_scope("x", per_zone=True), InvalidError,
-     "gpu_single_fault_domain, per_zone, flexible and scale_set belong to a scale_set, not to kind availability_set"),
-    (lambda sim: sim.add_scope("x", vms="web_9"), InvalidError, "vms: a list is needed, not 'web_9'"),
-    (lambda sim: sim.add_scope("x", kind="single", vms=["a", "b"]), InvalidError, "a scope of kind single has one VM, not 2"),
-    (lambda sim: sim.add_scope("x", auto_approve="User"), InvalidError, "auto_approve: a list is needed, such as ['User'], not a text"),
-    (lambda sim: sim.add_scope("x", auto_approve=["Me"]), InvalidError,
-     "auto_approve: 'Me' is no source such as User, and no source with a type such as User:Reboot"),
-])
+@pytest.mark.parametrize(
+    ("action", "problem", "text"),
+    [
+        (lambda sim: sim.schedule("Reboot", ["web_7"]), UnknownError, "there is no VM 'web_7'; there are lonely, web_0, web_1"),
+        (lambda sim: sim.schedule("Reboot", []), InvalidError, "resources: a list of at least one VM is needed, not []"),
+        (lambda sim: sim.schedule("Reboot", "web_0"), InvalidError, "resources: a list of at least one VM is needed, not 'web_0'"),
+        (lambda sim: sim.schedule("Reboot", ["web_0", "WEB_0"]), InvalidError, "resources: web_0, WEB_0 names a VM twice"),
+        (lambda sim: sim.schedule("Reboot", ["web_0"], event_id="a"), ConflictError, "event a is there already"),
+        (lambda sim: sim.cancel("B"), ConflictError, "event B cannot be cancelled: it is Started"),
+        (lambda sim: sim.start("B"), ConflictError, "event B cannot start: it is Started"),
+        (lambda sim: sim.complete("A"), ConflictError, "event A cannot be completed: it is Scheduled, not Started"),
+        (lambda sim: sim.relist("A"), ConflictError, "event A cannot be listed again: it is Scheduled"),
+        (lambda sim: sim.change("B", not_before=60), ConflictError, "event B has no NotBefore to move: it is Started"),
+        (lambda sim: sim.change("C", duration=60), ConflictError, "event C cannot change: it is gone"),
+        (lambda sim: sim.change("A", resources=["lonely"]), InvalidError, "event A cannot leave scope 'web'"),
+        (lambda sim: sim.event("Z"), UnknownError, "there is no event 'Z'"),
+        (lambda sim: sim.add_vm("web_0"), ConflictError, "there is a VM 'web_0' already"),
+        (lambda sim: [sim.add_vm(name, address="10.0.0.9") for name in ("x", "y")], ConflictError, "address 10.0.0.9 belongs to VM 'x'"),
+        (lambda sim: sim.add_vm("a/b"), InvalidError, "a VM needs a name without a slash, not 'a/b'"),
+        (lambda sim: sim.add_vm("x", scope="nowhere"), UnknownError, "there is no scope 'nowhere'; there are lonely, web"),
+        (lambda sim: sim.add_vm("x", scope="lonely"), ConflictError, "scope 'lonely' is a single VM's"),
+        (lambda sim: sim.add_scope("web"), ConflictError, "there is a scope 'web' already"),
+        (lambda sim: sim.add_scope(""), ConflictError, "a scope needs a name"),
+        (
+            lambda sim: sim.add_scope("x", kind="heap"),
+            InvalidError,
+            "kind: 'heap' is none of availability_set, scale_set, cloud_service, single",
+        ),
+        (
+            lambda sim: sim.add_scope("x", per_zone=True),
+            InvalidError,
+            "gpu_single_fault_domain, per_zone, flexible and scale_set belong to a scale_set, not to kind availability_set",
+        ),
+        (lambda sim: sim.add_scope("x", vms="web_9"), InvalidError, "vms: a list is needed, not 'web_9'"),
+        (lambda sim: sim.add_scope("x", kind="single", vms=["a", "b"]), InvalidError, "a scope of kind single has one VM, not 2"),
+        (lambda sim: sim.add_scope("x", auto_approve="User"), InvalidError, "auto_approve: a list is needed, such as ['User'], not a text"),
+        (
+            lambda sim: sim.add_scope("x", auto_approve=["Me"]),
+            InvalidError,
+            "auto_approve: 'Me' is no source such as User, and no source with a type such as User:Reboot",
+        ),
+    ],
+)
 def test_what_makes_no_sense_is_refused_in_one_sentence(sim: Any, action: Any, problem: Any, text: str) -> None:
     sim.schedule("Reboot", ["web_0"], event_id="A")
     sim.schedule("Reboot", ["web_0"], event_id="B", notice=0)
@@ -316,5 +339,10 @@ def test_events_tell_their_lives(sim: Any, ask: Any) -> None:
     began = event.announced_at
     assert (told["approved_at"], told["started_at"], told["gone_at"]) == (began, began + 5, began + 15)
     assert (told["approved_by"], told["outcome"], told["state"], event.status, event.resources) == (
-        "web_1", "completed", "gone", "gone", ["web_0"])
+        "web_1",
+        "completed",
+        "gone",
+        "gone",
+        ["web_0"],
+    )
     assert repr(event) == "<gone Reboot A of web_0>"

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Clients that know nothing of this collection go through the life of an event."""
+
 from __future__ import annotations
 
 import json
@@ -22,7 +23,11 @@ def test_a_script_with_urllib_goes_through_a_full_life(make_sim: Any) -> None:
     sim.add_scope("web", vms=["web_0", "web_1"])
     event = sim.schedule("Reboot", ["web_0", "web_1"], notice=900, start_delay=4, runs_for=8)
     run = subprocess.run(
-        [sys.executable, str(SCRIPT), sim.endpoint("web_0"), "0.05"], capture_output=True, text=True, timeout=30, check=False,
+        [sys.executable, str(SCRIPT), sim.endpoint("web_0"), "0.05"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
         env={"http_proxy": "http://127.0.0.1:9"},
     )
     assert (run.stderr, run.returncode, run.stdout.split()) == ("", 0, ["Scheduled", "Started", "gone"])

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The role's page, its defaults, its argument spec and the program say the same; and every rule of the contract has a test."""
+
 from __future__ import annotations
 
 import ast
@@ -62,7 +63,8 @@ def test_the_page_lists_every_variable_with_its_default(defaults: Any) -> None:
 
 def test_every_variable_has_the_prefix_and_is_used(yaml: Any, defaults: Any) -> None:
     used = "".join(
-        file.read_text(encoding="utf-8") for folder in ("tasks", "templates", "handlers", "vars") for file in (ROLE / folder).iterdir())
+        file.read_text(encoding="utf-8") for folder in ("tasks", "templates", "handlers", "vars") for file in (ROLE / folder).iterdir()
+    )
     assert all(name.startswith("imds_simulator_") for name in defaults)
     assert [name for name in defaults if not re.search(r"\b%s\b" % name, used)] == []
     internal = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))
@@ -102,10 +104,13 @@ def test_the_page_lists_every_verb() -> None:
     assert set(_first_words(_section("From the command line"))) == {"serve", "check", *cli.VERBS}
 
 
-@pytest.mark.parametrize(("title", "tables"), [
-    ("Options of scopes and VMs", (arguments.SCOPE_TABLE, arguments.VM_TABLE)),
-    ("Options of events", (arguments.SCHEDULE_TABLE,)),
-])
+@pytest.mark.parametrize(
+    ("title", "tables"),
+    [
+        ("Options of scopes and VMs", (arguments.SCOPE_TABLE, arguments.VM_TABLE)),
+        ("Options of events", (arguments.SCHEDULE_TABLE,)),
+    ],
+)
 def test_the_page_lists_every_option(title: str, tables: Any) -> None:
     known: Set[str] = {name for table in tables for name in table}
     assert set(_first_words(_section(title))) == known
@@ -146,7 +151,7 @@ def test_the_example_of_the_role_uses_what_there_is(yaml: Any, defaults: Any) ->
     (play,) = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0])
     given = play["roles"][0]["vars"]
     assert set(given) <= set(defaults)
-    plan = scenario.parse({name[len("imds_simulator_"):]: value for name, value in given.items()})
+    plan = scenario.parse({name[len("imds_simulator_") :]: value for name, value in given.items()})
     assert len(scenario.simulator(plan).fabric.vms) == 2
 
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The wire: keep-alive, several requests at once, requests in pieces, and what is not HTTP."""
+
 from __future__ import annotations
 
 import http.client
@@ -88,16 +89,19 @@ def test_every_answer_tells_the_simulated_time(sim: Any, ask: Any) -> None:
     assert parsedate_to_datetime(ask.get("web_0").headers["Date"]).timestamp() == sim.now()
 
 
-@pytest.mark.parametrize(("sent", "status"), [
-    (b"hello\r\n\r\n", 400),
-    (b"GET / SPDY/3\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nName : spaced\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nContent-Length: many\r\n\r\n", 400),
-    (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
-    (b"POST / HTTP/1.1\r\nContent-Length: 1048577\r\n\r\n", 413),
-    (b"GET / HTTP/1.1\r\nLong: " + b"x" * 70000, 431),
-])
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"hello\r\n\r\n", 400),
+        (b"GET / SPDY/3\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nName : spaced\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: many\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        (b"POST / HTTP/1.1\r\nContent-Length: 1048577\r\n\r\n", 413),
+        (b"GET / HTTP/1.1\r\nLong: " + b"x" * 70000, 431),
+    ],
+)
 def test_what_is_not_http_is_refused_and_the_connection_closed(wire: Any, sent: bytes, status: int) -> None:
     """C-10: in the form of every other error."""
     wire.sendall(sent)
