@@ -131,8 +131,8 @@ FAULTY_MODULE: Dict[str, Tuple[str, str, str, str, str]] = {
     ),
     "an approval that is reported and not sent": (
         "module_utils/_imds.py",
-        "        self._http.post(request)",
-        "        del request",
+        "        answer = self._http.post(request)",
+        "        return\n        answer = self._http.post(request)",
         "Approve",
         "The approval did not reach the simulator once, as it should.",
     ),

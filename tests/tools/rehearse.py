@@ -121,7 +121,7 @@ def tell_seen(results: Results) -> str:
 
 
 def tell_refused(results: Results) -> str:
-    return "“%s”" % only(results)["msg"]
+    return '"%s"' % only(results)["msg"]
 
 
 def tell_asked(results: Results) -> str:
@@ -314,7 +314,7 @@ class Narrator:
             "bad", "The rehearsal failed: not every step did what it says. Without proof: %s." % (", ".join(missing) or "none"), "bad"
         )
         for failure in self._course.failures[:3]:
-            page.marked("bad", "Task “%s”" % failure.task, "bad")
+            page.marked("bad", 'Task "%s"' % failure.task, "bad")
             for reason in failure.reasons:
                 page.text("  " + reason)
         self._show_answers()
@@ -383,7 +383,7 @@ HAPPENED = {
 LESSONS = (
     "Ask on any VM of the set: all of them see the event, under its Azure names, which need not be host names.",
     "Approve only what is ready. One VM that is not holds up the whole event, and nothing is posted.",
-    "Check mode answers the question “would it be approved?” without sending anything.",
+    "Check mode tells whether it would be approved, without sending anything.",
     "An approval is proved by the event's start, not by the answer to the post.",
     "Follow an event from a VM that it does not hit, and take its VMs back into service when it is gone.",
 )

@@ -28,7 +28,7 @@ MARKS: Mapping[str, Tuple[str, str]] = {
     "side": ("│", "|"),
 }
 # What a terminal without UTF-8 is shown instead.
-PLAIN = str.maketrans({"…": "...", "“": '"', "”": '"'})
+PLAIN = str.maketrans({"…": "..."})
 COLOURS = {"good": "32", "bad": "31", "bold": "1", "dim": "2", "code": "36", "busy": "33"}
 
 

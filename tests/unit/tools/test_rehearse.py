@@ -67,7 +67,7 @@ def everything_on(terminal: Terminal) -> str:
     stream = io.StringIO()
     page = Page(stream, terminal)
     page.heading("Left", "right")
-    page.text("“Quoted” …")
+    page.text("And so on …")
     for mark in MARKS:
         page.marked(mark, "word " * 30)
     page.code(["- name: Ping"])
@@ -79,7 +79,7 @@ def test_a_plain_terminal_gets_ascii_and_no_colour() -> None:
     text = everything_on(PLAIN)
     assert text.isascii()
     assert "\033" not in text
-    assert '"Quoted" ...' in text
+    assert "And so on ..." in text
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:

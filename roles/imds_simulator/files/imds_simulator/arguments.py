@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What comes from outside, by HTTP or in a file, is checked here, by one table per thing that can be asked for."""
+
 from __future__ import annotations
 
 import re
@@ -80,29 +81,73 @@ ANYTHING = Field("anything", lambda value: value)
 Table = Mapping[str, Field]
 
 VM_TABLE: Table = {
-    "name": _required(TEXT), "azure_name": TEXT, "scope": TEXT, "zone": TEXT, "resource_group": TEXT, "address": TEXT,
-    "compute": MAPPING, "missing_for": SECONDS, "incomplete_for": SECONDS,
+    "name": _required(TEXT),
+    "azure_name": TEXT,
+    "scope": TEXT,
+    "zone": TEXT,
+    "resource_group": TEXT,
+    "address": TEXT,
+    "compute": MAPPING,
+    "missing_for": SECONDS,
+    "incomplete_for": SECONDS,
 }
 SCOPE_TABLE: Table = {
-    "name": _required(TEXT), "kind": TEXT, "vms": LIST, "gpu_single_fault_domain": FLAG, "per_zone": FLAG, "auto_approve": NAMES,
-    "terminate_notice": SECONDS, "scale_set": TEXT, "flexible": FLAG,
+    "name": _required(TEXT),
+    "kind": TEXT,
+    "vms": LIST,
+    "gpu_single_fault_domain": FLAG,
+    "per_zone": FLAG,
+    "auto_approve": NAMES,
+    "terminate_notice": SECONDS,
+    "scale_set": TEXT,
+    "flexible": FLAG,
 }
 _EVENT_TABLE: Table = {
-    "event_type": TEXT, "duration": WHOLE, "runs_for": _nullable(SECONDS), "description": TEXT, "event_id": TEXT,
+    "event_type": TEXT,
+    "duration": WHOLE,
+    "runs_for": _nullable(SECONDS),
+    "description": TEXT,
+    "event_id": TEXT,
 }
 SCHEDULE_TABLE: Table = {
-    **_EVENT_TABLE, "event_type": _required(TEXT), "resources": _required(NAMES), "notice": SECONDS, "source": TEXT,
-    "start_delay": SECONDS, "late": SECONDS, "stuck": FLAG, "announce_in": SECONDS, "at_once": FLAG, "extra": MAPPING,
+    **_EVENT_TABLE,
+    "event_type": _required(TEXT),
+    "resources": _required(NAMES),
+    "notice": SECONDS,
+    "source": TEXT,
+    "start_delay": SECONDS,
+    "late": SECONDS,
+    "stuck": FLAG,
+    "announce_in": SECONDS,
+    "at_once": FLAG,
+    "extra": MAPPING,
 }
 FAILURE_TABLE: Table = {**_EVENT_TABLE, "vm": _required(TEXT)}
 CHANGE_TABLE: Table = {
-    "not_before": SIGNED_SECONDS, "resources": NAMES, "event_type": TEXT, "duration": WHOLE, "description": TEXT, "source": TEXT,
-    "status": TEXT, "extra": MAPPING,
+    "not_before": SIGNED_SECONDS,
+    "resources": NAMES,
+    "event_type": TEXT,
+    "duration": WHOLE,
+    "description": TEXT,
+    "source": TEXT,
+    "status": TEXT,
+    "extra": MAPPING,
 }
 RELIST_TABLE: Table = {"notice": SECONDS}
 FAULT_TABLE: Table = {
-    "kind": _required(TEXT), "vm": TEXT, "verb": TEXT, "path": TEXT, "event_id": TEXT, "times": _nullable(WHOLE), "status": WHOLE,
-    "seconds": SECONDS, "headers": MAPPING, "body": ANYTHING, "location": TEXT, "incarnation": WHOLE, "acts": FLAG,
+    "kind": _required(TEXT),
+    "vm": TEXT,
+    "verb": TEXT,
+    "path": TEXT,
+    "event_id": TEXT,
+    "times": _nullable(WHOLE),
+    "status": WHOLE,
+    "seconds": SECONDS,
+    "headers": MAPPING,
+    "body": ANYTHING,
+    "location": TEXT,
+    "incarnation": WHOLE,
+    "acts": FLAG,
 }
 ADVANCE_TABLE: Table = {"seconds": _required(SECONDS)}
 INCARNATION_TABLE: Table = {"incarnation": _required(WHOLE)}

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The command line: `serve` runs a simulator, every other verb tells a running one what to do."""
+
 from __future__ import annotations
 
 import argparse
@@ -90,8 +91,10 @@ def _check(options: Options) -> int:
     plan = scenario.read(options.config)
     scenario.add_hooks(plan, Hooks())
     made = scenario.simulator(dataclasses.replace(plan, hooks={}))
-    print("%s is in order: %s in %s, %s" % (
-        options.config, _count(len(made.fabric.vms), "VM"), _count(len(made.fabric.scopes), "scope"), _count(len(plan.events), "event")))
+    print(
+        "%s is in order: %s in %s, %s"
+        % (options.config, _count(len(made.fabric.vms), "VM"), _count(len(made.fabric.scopes), "scope"), _count(len(plan.events), "event"))
+    )
     return DONE
 
 
@@ -116,9 +119,17 @@ def _with_options(plan: Scenario, options: Options) -> Scenario:
 def _announce(simulator: Simulator, ready_file: Optional[str]) -> None:
     print("imds_simulator: data plane     %s/vm/NAME" % simulator.data_url)
     print("imds_simulator: control plane  %s" % simulator.control_url)
-    print("imds_simulator: %s in %s, clock %s%s; the log keeps %d requests" % (
-        _count(len(simulator.fabric.vms), "VM"), _count(len(simulator.fabric.scopes), "scope"), simulator.clock.kind,
-        "" if simulator.clock.rate in (0.0, 1.0) else " x %g" % simulator.clock.rate, simulator.journal.size), flush=True)
+    print(
+        "imds_simulator: %s in %s, clock %s%s; the log keeps %d requests"
+        % (
+            _count(len(simulator.fabric.vms), "VM"),
+            _count(len(simulator.fabric.scopes), "scope"),
+            simulator.clock.kind,
+            "" if simulator.clock.rate in (0.0, 1.0) else " x %g" % simulator.clock.rate,
+            simulator.journal.size,
+        ),
+        flush=True,
+    )
     if ready_file:
         ready = {"data": simulator.data_url, "control": simulator.control_url, "pid": os.getpid()}
         # Whole or not at all: somebody waits for it.
@@ -151,14 +162,38 @@ def _ask_add_vm(options: Options) -> Request:
 
 
 def _ask_add_scope(options: Options) -> Request:
-    return _post("/scopes", _given(
-        options, "name", "kind", "vms", "gpu_single_fault_domain", "per_zone", "auto_approve", "terminate_notice", "scale_set", "flexible"))
+    return _post(
+        "/scopes",
+        _given(
+            options,
+            "name",
+            "kind",
+            "vms",
+            "gpu_single_fault_domain",
+            "per_zone",
+            "auto_approve",
+            "terminate_notice",
+            "scale_set",
+            "flexible",
+        ),
+    )
 
 
 def _ask_schedule(options: Options) -> Request:
     body = _given(
-        options, "event_type", "resources", "notice", "duration", "source", "description", "event_id", "start_delay", "late", "stuck",
-        "announce_in")
+        options,
+        "event_type",
+        "resources",
+        "notice",
+        "duration",
+        "source",
+        "description",
+        "event_id",
+        "start_delay",
+        "late",
+        "stuck",
+        "announce_in",
+    )
     return _post("/events", dict(body, **_runs_for(options)))
 
 
@@ -247,13 +282,22 @@ def _say_clock(answer: Mapping[str, Any]) -> str:
 
 
 def _say_log(answer: Mapping[str, Any]) -> str:
-    lines = ["%s  %-4s %-30s %-12s %s%s" % (
-        iso8601(record["at"]), record["verb"], record["path"], record["vm"] or "?",
-        "no answer" if record["status"] is None else record["status"],
-        "  (%s)" % ", ".join(record["faults"]) if record["faults"] else "",
-    ) for record in answer["requests"]]
-    lines.append("%s shown of %d found; %d received, the log keeps %d and has forgotten %d" % (
-        _count(len(answer["requests"]), "request"), answer["found"], answer["received"], answer["size"], answer["forgotten"]))
+    lines = [
+        "%s  %-4s %-30s %-12s %s%s"
+        % (
+            iso8601(record["at"]),
+            record["verb"],
+            record["path"],
+            record["vm"] or "?",
+            "no answer" if record["status"] is None else record["status"],
+            "  (%s)" % ", ".join(record["faults"]) if record["faults"] else "",
+        )
+        for record in answer["requests"]
+    ]
+    lines.append(
+        "%s shown of %d found; %d received, the log keeps %d and has forgotten %d"
+        % (_count(len(answer["requests"]), "request"), answer["found"], answer["received"], answer["size"], answer["forgotten"])
+    )
     return "\n".join(lines)
 
 
@@ -329,7 +373,8 @@ def _fault_help() -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="imds_simulator", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+        prog="imds_simulator", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
     # An attribute since before Python 3.7's keyword; without it a missing verb is no error.
     verbs.required = True
@@ -345,8 +390,11 @@ def _parser() -> argparse.ArgumentParser:
 def _common() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
-        "--control", metavar="URL", default=os.environ.get(CONTROL_VARIABLE, DEFAULT_CONTROL),
-        help="control plane of the simulator (default: the variable %s, else %s)" % (CONTROL_VARIABLE, DEFAULT_CONTROL))
+        "--control",
+        metavar="URL",
+        default=os.environ.get(CONTROL_VARIABLE, DEFAULT_CONTROL),
+        help="control plane of the simulator (default: the variable %s, else %s)" % (CONTROL_VARIABLE, DEFAULT_CONTROL),
+    )
     common.add_argument("--json", action="store_true", help="print the whole answer as JSON")
     return common
 
@@ -355,11 +403,19 @@ def _add_serve(verbs: Any) -> None:
     serve = verbs.add_parser("serve", help="run a simulator until it is told to end", description="Run a simulator in the foreground.")
     serve.add_argument("--config", metavar="FILE", help="a scenario in JSON: scopes, VMs, events, faults, settings")
     serve.add_argument(
-        "--data", "--bind", type=_address, metavar="HOST:PORT",
-        help="data plane, what VMs ask (default %s:%d; port 0: any free one)" % (DEFAULT_HOST, DEFAULT_DATA_PORT))
+        "--data",
+        "--bind",
+        type=_address,
+        metavar="HOST:PORT",
+        help="data plane, what VMs ask (default %s:%d; port 0: any free one)" % (DEFAULT_HOST, DEFAULT_DATA_PORT),
+    )
     serve.add_argument(
-        "--control", dest="control_bind", type=_address, metavar="HOST:PORT",
-        help="control plane, what the other verbs ask (default %s:%d)" % (DEFAULT_HOST, DEFAULT_CONTROL_PORT))
+        "--control",
+        dest="control_bind",
+        type=_address,
+        metavar="HOST:PORT",
+        help="control plane, what the other verbs ask (default %s:%d)" % (DEFAULT_HOST, DEFAULT_CONTROL_PORT),
+    )
     serve.add_argument("--clock", choices=("real", "manual"), help="manual: time stands until `advance`")
     serve.add_argument("--rate", type=float, metavar="N", help="simulated seconds per real second (default 1)")
     serve.add_argument("--realistic", action="store_true", help="as slow and as strict as the platform may be (C-7, C-8, C-26)")
@@ -388,8 +444,12 @@ def _add_things(verbs: Any, common: argparse.ArgumentParser) -> None:
     scope.add_argument("--per-zone", action="store_true", help="a zonal scale set: switched on zone by zone")
     scope.add_argument("--gpu-single-fault-domain", action="store_true", help="a scale set whose VMs are not told of each other")
     scope.add_argument(
-        "--auto-approve", action="append", default=[], metavar="SOURCE[:TYPE]",
-        help="events that are approved by policy, such as User:Reboot")
+        "--auto-approve",
+        action="append",
+        default=[],
+        metavar="SOURCE[:TYPE]",
+        help="events that are approved by policy, such as User:Reboot",
+    )
     scope.add_argument("--terminate-notice", type=_seconds, metavar="TIME", help="5m to 15m")
 
 
@@ -431,12 +491,14 @@ def _add_events(verbs: Any, common: argparse.ArgumentParser) -> None:
 
 def _add_runs_for(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--runs-for", type=_seconds_or_ever, metavar="TIME", help="from start to end; `ever`: until `complete` (default 30s)")
+        "--runs-for", type=_seconds_or_ever, metavar="TIME", help="from start to end; `ever`: until `complete` (default 30s)"
+    )
 
 
 def _add_faults(verbs: Any, common: argparse.ArgumentParser) -> None:
     fault = verbs.add_parser(
-        "fault", parents=[common], help="let requests go wrong", epilog=_fault_help(), formatter_class=argparse.RawDescriptionHelpFormatter)
+        "fault", parents=[common], help="let requests go wrong", epilog=_fault_help(), formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     fault.add_argument("kind", choices=tuple(faults.KINDS), metavar="KIND")
     fault.add_argument("--vm", help="only this VM (default: any)")
     fault.add_argument("--verb", dest="on", choices=faults.VERBS, help="only this verb (default: any)")

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The simulator's time: real, faster than real, or moved by hand. An instant is a float, seconds since the epoch (UTC)."""
+
 from __future__ import annotations
 
 import time

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The platform's contract as data and pure functions: versions, keys, types, dates, errors. Each is named by its rule (C-n)."""
+
 from __future__ import annotations
 
 import json
@@ -28,9 +29,29 @@ TYPE_SINCE: Mapping[str, str] = {"Preempt": "2017-11-01", "Terminate": "2019-01-
 
 # C-28. Four of the versions above are missing here, as in the platform's own list (C-6).
 INSTANCE_VERSIONS = (
-    "2017-03-01", "2017-04-02", "2017-08-01", "2017-10-01", "2017-12-01", "2018-02-01", "2018-04-02", "2018-10-01",
-    "2019-02-01", "2019-03-11", "2019-04-30", "2019-06-01", "2019-06-04", "2019-08-01", "2019-08-15", "2019-11-01",
-    "2020-06-01", "2020-07-15", "2020-09-01", "2020-10-01", "2020-12-01", "2021-01-01", "2021-02-01",
+    "2017-03-01",
+    "2017-04-02",
+    "2017-08-01",
+    "2017-10-01",
+    "2017-12-01",
+    "2018-02-01",
+    "2018-04-02",
+    "2018-10-01",
+    "2019-02-01",
+    "2019-03-11",
+    "2019-04-30",
+    "2019-06-01",
+    "2019-06-04",
+    "2019-08-01",
+    "2019-08-15",
+    "2019-11-01",
+    "2020-06-01",
+    "2020-07-15",
+    "2020-09-01",
+    "2020-10-01",
+    "2020-12-01",
+    "2021-01-01",
+    "2021-02-01",
 )
 
 # C-14
@@ -44,7 +65,11 @@ MINUTE = 60.0
 DAY = 86400.0
 # C-19. Terminate: as configured, 5 to 15 minutes.
 NOTICE: Mapping[str, float] = {
-    FREEZE: 15 * MINUTE, REBOOT: 15 * MINUTE, REDEPLOY: 10 * MINUTE, PREEMPT: 30.0, TERMINATE: 5 * MINUTE,
+    FREEZE: 15 * MINUTE,
+    REBOOT: 15 * MINUTE,
+    REDEPLOY: 10 * MINUTE,
+    PREEMPT: 30.0,
+    TERMINATE: 5 * MINUTE,
 }
 DEFAULT_NOTICE = 15 * MINUTE
 TERMINATE_NOTICE_RANGE = (5 * MINUTE, 15 * MINUTE)
@@ -135,7 +160,13 @@ def rfc1123(instant: float, *, wrong_weekday: bool = False) -> str:
     moment = time.gmtime(instant)
     weekday = _DAYS[(moment.tm_wday + (3 if wrong_weekday else 0)) % 7]
     return "%s, %02d %s %04d %02d:%02d:%02d GMT" % (
-        weekday, moment.tm_mday, _MONTHS[moment.tm_mon - 1], moment.tm_year, moment.tm_hour, moment.tm_min, moment.tm_sec,
+        weekday,
+        moment.tm_mday,
+        _MONTHS[moment.tm_mon - 1],
+        moment.tm_year,
+        moment.tm_hour,
+        moment.tm_min,
+        moment.tm_sec,
     )
 
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The control plane: the world's actions as JSON over HTTP, on a listener of its own."""
+
 from __future__ import annotations
 
 import json
@@ -39,8 +40,13 @@ def _status(call: Call) -> Any:
 
 def _vm_as_dict(vm: VM) -> Dict[str, Any]:
     return {
-        "vm": vm.key, "name": vm.name, "scope": vm.scope.name, "zone": vm.zone, "resource_group": vm.resource_group,
-        "address": vm.address, "path": "/vm/" + vm.key,
+        "vm": vm.key,
+        "name": vm.name,
+        "scope": vm.scope.name,
+        "zone": vm.zone,
+        "resource_group": vm.resource_group,
+        "address": vm.address,
+        "path": "/vm/" + vm.key,
     }
 
 
@@ -78,9 +84,7 @@ def _set_incarnation(call: Call) -> Any:
 
 
 def _scopes(call: Call) -> Any:
-    return {"scopes": [
-        {"scope": scope.name, "kind": scope.kind, "vms": list(scope.vms)} for scope in call.world.fabric.scopes.values()
-    ]}
+    return {"scopes": [{"scope": scope.name, "kind": scope.kind, "vms": list(scope.vms)} for scope in call.world.fabric.scopes.values()]}
 
 
 def _add_scope(call: Call) -> Any:
@@ -158,7 +162,10 @@ def _log(call: Call) -> Any:
     found = journal.find(vm=call.query.get("vm"), verb=call.query.get("verb"), path=call.query.get("path"))
     last = _number("last", call.query.get("last", str(LOG_SHOWN)))
     return {
-        "size": journal.size, "received": journal.received, "forgotten": journal.forgotten, "found": len(found),
+        "size": journal.size,
+        "received": journal.received,
+        "forgotten": journal.forgotten,
+        "found": len(found),
         "requests": [record.as_dict() for record in (found[-last:] if last else [])],
     }
 

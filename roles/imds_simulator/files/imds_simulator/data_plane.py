@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The data plane: what a VM sees of the metadata service, rule by rule, and what faults make of it."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -21,8 +22,15 @@ from .world import World
 PREFIX = "/vm/"
 HTML_PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Sign in to the network</h1></body></html>"
 MALFORMED_EVENT: Mapping[str, Any] = {
-    "EventId": None, "EventType": 7, "ResourceType": [], "Resources": "not a list", "EventStatus": {"Scheduled": True}, "NotBefore": -1,
-    "Description": 0, "EventSource": False, "DurationInSeconds": "soon",
+    "EventId": None,
+    "EventType": 7,
+    "ResourceType": [],
+    "Resources": "not a list",
+    "EventStatus": {"Scheduled": True},
+    "NotBefore": -1,
+    "Description": 0,
+    "EventSource": False,
+    "DurationInSeconds": "soon",
 }
 UNKNOWN_VM = (
     "The simulator cannot tell which VM this request comes from: there is no VM %s. "
@@ -81,8 +89,14 @@ class DataPlane:
             key = vm.key if vm else None
             struck = self._world.faults.strike(vm=key, verb=request.verb, path=subject, ids=_ids_of(request))
             record = Record(
-                number=self._world.journal.received + 1, at=now, vm=key if vm else name, verb=request.verb, path=path,
-                query=dict(request.query), headers=request.headers, body=request.body.decode("utf-8", "replace"),
+                number=self._world.journal.received + 1,
+                at=now,
+                vm=key if vm else name,
+                verb=request.verb,
+                path=path,
+                query=dict(request.query),
+                headers=request.headers,
+                body=request.body.decode("utf-8", "replace"),
                 faults=tuple(fault.kind for fault in struck),
             )
             self._world.journal.add(record)
@@ -211,7 +225,7 @@ class DataPlane:
         if age < vm.missing_for:
             return _error(404, contract.status_text(404))
         whole = identity.instance(vm, incomplete=age < vm.incomplete_for or asked.fault("incomplete") is not None)
-        steps = [step for step in asked.path[len(contract.INSTANCE_PATH):].split("/") if step]
+        steps = [step for step in asked.path[len(contract.INSTANCE_PATH) :].split("/") if step]
         try:
             found = identity.part(whole, steps)
         except LookupError:
@@ -256,7 +270,7 @@ def _split(path: str) -> Tuple[Optional[str], str]:
     """The VM's name, if the path begins with one, and the rest."""
     if not path.startswith(PREFIX):
         return None, path
-    name, slash, rest = path[len(PREFIX):].partition("/")
+    name, slash, rest = path[len(PREFIX) :].partition("/")
     return name, slash + rest
 
 

@@ -5,6 +5,7 @@
 
 Whatever is due by a given time happens when `advance` is called with it, in order, each at its own instant.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -123,8 +124,16 @@ class Fabric:
         if home.kind == SINGLE and home.vms:
             raise ConflictError("scope %r is a single VM's" % home.name)
         vm = VM(
-            key=key, name=name or key, scope=home, created_at=now, zone=zone, resource_group=resource_group, address=address,
-            compute=dict(compute or {}), missing_for=missing_for, incomplete_for=incomplete_for,
+            key=key,
+            name=name or key,
+            scope=home,
+            created_at=now,
+            zone=zone,
+            resource_group=resource_group,
+            address=address,
+            compute=dict(compute or {}),
+            missing_for=missing_for,
+            incomplete_for=incomplete_for,
         )
         home.vms[key] = vm
         if home.per_zone and zone not in home.features:
@@ -260,7 +269,14 @@ class Fabric:
     ) -> Event:
         """C-15: an event that appears as Started, without any notice."""
         return self.schedule(
-            event_type, [key], now=now, notice=0.0, duration=duration, runs_for=runs_for, event_id=event_id, description=description,
+            event_type,
+            [key],
+            now=now,
+            notice=0.0,
+            duration=duration,
+            runs_for=runs_for,
+            event_id=event_id,
+            description=description,
             at_once=True,
         )
 
@@ -347,9 +363,19 @@ class Fabric:
         if gone.state != GONE:
             raise ConflictError("event %s cannot be listed again: it is %s" % (gone.event_id, gone.state))
         return self.schedule(
-            gone.event_type, [vm.key for vm in gone.vms], now=now, notice=notice, duration=gone.duration, runs_for=gone.runs_for,
-            source=gone.source, description=gone.description, event_id=gone.event_id, start_delay=gone.start_delay, late=gone.late,
-            stuck=gone.stuck, extra=dict(gone.extra),
+            gone.event_type,
+            [vm.key for vm in gone.vms],
+            now=now,
+            notice=notice,
+            duration=gone.duration,
+            runs_for=gone.runs_for,
+            source=gone.source,
+            description=gone.description,
+            event_id=gone.event_id,
+            start_delay=gone.start_delay,
+            late=gone.late,
+            stuck=gone.stuck,
+            extra=dict(gone.extra),
         )
 
     # --- what a VM sees -------------------------------------------------------------------------------------------
@@ -500,9 +526,7 @@ class Fabric:
 
     def _waits_for_others(self, event: Event) -> bool:
         """C-24: no Terminate starts before every pending one of the scope is approved."""
-        return event.event_type == contract.TERMINATE and any(
-            other.approved_at is None for other in self._pending_terminates(event.scope)
-        )
+        return event.event_type == contract.TERMINATE and any(other.approved_at is None for other in self._pending_terminates(event.scope))
 
     def _pending_terminates(self, scope: Scope) -> List[Event]:
         return [event for event in scope.events.values() if event.event_type == contract.TERMINATE and event.state == contract.SCHEDULED]

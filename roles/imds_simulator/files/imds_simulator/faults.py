@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Faults on demand: what to do to which requests, and how often."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ DOCUMENT: Mapping[str, str] = {
     "empty": "the answer has no event at all",
     "duplicate_event": "one event is listed twice: `event_id`, or the first",
     "malformed_event": "one event (`event_id`, or the first; if there is none, an additional one) is not what the contract says: `body`, "
-                       "or an entry with wrong types",
+    "or an entry with wrong types",
     "late": "the answer is `seconds` of simulated time old; without `seconds`, as old as the fault",
     "repeat_incarnation": "incarnation and tag stay `incarnation` (default: what they were when the fault was set) whatever the list says",
 }
@@ -96,8 +97,15 @@ class Fault:
 
     def as_dict(self) -> Dict[str, Any]:
         return {
-            "fault": self.number, "kind": self.kind, "vm": self.vm, "verb": self.verb, "path": self.path, "event_id": self.event_id,
-            "times": self.times, "hits": self.hits, "left": self.left,
+            "fault": self.number,
+            "kind": self.kind,
+            "vm": self.vm,
+            "verb": self.verb,
+            "path": self.path,
+            "event_id": self.event_id,
+            "times": self.times,
+            "hits": self.hits,
+            "left": self.left,
         }
 
 
@@ -119,7 +127,8 @@ class Faults:
     def clear(self, *, vm: Optional[str] = None, number: Optional[int] = None) -> int:
         """Take faults away: all, those of one VM, or one. Returns how many."""
         gone = [
-            fault for fault in self._faults
+            fault
+            for fault in self._faults
             if (vm is None or (fault.vm is not None and fold(fault.vm) == fold(vm))) and number in (None, fault.number)
         ]
         if number is not None and not gone:
@@ -167,5 +176,7 @@ def _check_number(name: str, value: Any, *, lowest: int, highest: Optional[int] 
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < lowest or (highest is not None and value > highest):
-        raise InvalidError("fault: %s must be a number of at least %d%s, not %r" % (
-            name, lowest, "" if highest is None else " and at most %d" % highest, value))
+        raise InvalidError(
+            "fault: %s must be a number of at least %d%s, not %r"
+            % (name, lowest, "" if highest is None else " and at most %d" % highest, value)
+        )

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What acts on the world when an event starts or ends: commands, and functions of whoever runs the simulator."""
+
 from __future__ import annotations
 
 import json
@@ -90,5 +91,8 @@ def _run(words: Sequence[str], notice: Notice) -> None:
 
 def _complain(name: str, notice: Notice, problem: Optional[BaseException]) -> None:
     if problem is not None:
-        print("imds_simulator: the %s hook %s failed for event %s: %s" % (
-            notice.phase, name, notice.event["event_id"], problem), file=sys.stderr, flush=True)
+        print(
+            "imds_simulator: the %s hook %s failed for event %s: %s" % (notice.phase, name, notice.event["event_id"], problem),
+            file=sys.stderr,
+            flush=True,
+        )

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The request log: what came in on the data plane, and what went out. Bounded, and it says so."""
+
 from __future__ import annotations
 
 import json
@@ -61,8 +62,16 @@ class Record:
 
     def as_dict(self) -> Dict[str, Any]:
         return {
-            "number": self.number, "at": self.at, "vm": self.vm, "verb": self.verb, "path": self.path, "query": self.query,
-            "headers": dict(self.headers), "body": self.body, "status": self.status, "faults": list(self.faults),
+            "number": self.number,
+            "at": self.at,
+            "vm": self.vm,
+            "verb": self.verb,
+            "path": self.path,
+            "query": self.query,
+            "headers": dict(self.headers),
+            "body": self.body,
+            "status": self.status,
+            "faults": list(self.faults),
         }
 
 
@@ -92,7 +101,8 @@ class Journal:
         """`path` is `events`, `instance` (and what is below it), or a path in full."""
         wanted = _PATHS.get(path, path) if path else None
         return [
-            record for record in self._records
+            record
+            for record in self._records
             if (vm is None or (record.vm is not None and fold(record.vm) == fold(vm)))
             and (verb is None or record.verb == verb)
             and (wanted is None or record.path == wanted or (path == INSTANCE and record.path.startswith(wanted + "/")))

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The things the fabric is made of: VMs, scopes, events, and the feature that a first call switches on."""
+
 from __future__ import annotations
 
 from collections import deque

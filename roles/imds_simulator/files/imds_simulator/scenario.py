@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A scenario: where to listen, how to run the clock, and what there is at the beginning, as one JSON file."""
+
 from __future__ import annotations
 
 import json
@@ -33,8 +34,17 @@ _NUMBER = Field("a number above 0", _above_zero)
 _LISTEN: Table = {"host": arguments.TEXT, "port": arguments.WHOLE}
 _CLOCK: Table = {"kind": arguments.TEXT, "rate": _NUMBER}
 _TABLE: Table = {
-    "data": MAPPING, "control": MAPPING, "clock": MAPPING, "log_size": arguments.WHOLE, "realistic": arguments.FLAG, "settings": MAPPING,
-    "scopes": LIST, "vms": LIST, "events": LIST, "faults": LIST, "hooks": MAPPING,
+    "data": MAPPING,
+    "control": MAPPING,
+    "clock": MAPPING,
+    "log_size": arguments.WHOLE,
+    "realistic": arguments.FLAG,
+    "settings": MAPPING,
+    "scopes": LIST,
+    "vms": LIST,
+    "events": LIST,
+    "faults": LIST,
+    "hooks": MAPPING,
 }
 
 
@@ -91,7 +101,12 @@ def simulator(scenario: Scenario) -> Simulator:
     # What is said expressly counts more than the one word.
     settings = dict(REALISTIC if scenario.realistic else {}, **scenario.settings)
     made = Simulator(
-        scenario.clock, scenario.rate, data=scenario.data, control=scenario.control, log_size=scenario.log_size, **settings,
+        scenario.clock,
+        scenario.rate,
+        data=scenario.data,
+        control=scenario.control,
+        log_size=scenario.log_size,
+        **settings,
     )
     play(scenario, made)
     return made

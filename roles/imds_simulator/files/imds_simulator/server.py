@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The server: two listeners on one event loop in a thread of its own, and the timer that lets things happen unasked."""
+
 from __future__ import annotations
 
 import asyncio

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How closely and in which of its moods the fabric plays the platform: one value object for all switches."""
+
 from __future__ import annotations
 
 import dataclasses

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The simulator as a fixture: `with Simulator(clock="manual") as sim: ...`."""
+
 from __future__ import annotations
 
 import sys
@@ -72,7 +73,10 @@ class Simulator(World):
         return self.open()
 
     def __exit__(
-        self, kind: Optional[Type[BaseException]], problem: Optional[BaseException], trace: Optional[TracebackType],
+        self,
+        kind: Optional[Type[BaseException]],
+        problem: Optional[BaseException],
+        trace: Optional[TracebackType],
     ) -> None:
         self.close()
 
@@ -104,5 +108,7 @@ def _warn(plane: str, address: Address, url: str) -> None:
     if not is_loopback(address[0]):
         print(
             "imds_simulator: WARNING: the %s listens on %s and not only on loopback. It asks nobody for a password: whoever reaches it "
-            "can use it." % (plane, url), file=sys.stderr, flush=True,
+            "can use it." % (plane, url),
+            file=sys.stderr,
+            flush=True,
         )

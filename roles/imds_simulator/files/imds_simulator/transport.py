@@ -6,6 +6,7 @@
 A handler is a generator. It yields what it waits for and returns how the request ends. Most return at once, and then
 the answer is written in the same turn of the loop.
 """
+
 from __future__ import annotations
 
 import asyncio
@@ -22,10 +23,26 @@ MAX_BODY = 1024 * 1024
 MAX_WAITING = 2 * MAX_BODY
 
 REASONS: Mapping[int, str] = {
-    200: "OK", 201: "Created", 302: "Found", 304: "Not Modified", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
-    404: "Not Found", 405: "Method Not Allowed", 408: "Request Timeout", 409: "Conflict", 410: "Gone", 411: "Length Required",
-    413: "Payload Too Large", 429: "Too Many Requests", 431: "Request Header Fields Too Large", 500: "Internal Server Error",
-    502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+    200: "OK",
+    201: "Created",
+    302: "Found",
+    304: "Not Modified",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    409: "Conflict",
+    410: "Gone",
+    411: "Length Required",
+    413: "Payload Too Large",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Gateway Timeout",
 }
 JSON_TYPE = "application/json; charset=utf-8"
 HTML_TYPE = "text/html; charset=utf-8"
@@ -85,7 +102,10 @@ class Waiters:
     """What waits for an instant of the simulated clock, which may be moved at any time. Used in the loop's thread only."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, now: Callable[[], float], real_seconds_until: Callable[[float], Optional[float]],
+        self,
+        loop: asyncio.AbstractEventLoop,
+        now: Callable[[], float],
+        real_seconds_until: Callable[[float], Optional[float]],
     ) -> None:
         self._loop = loop
         self._now = now
@@ -274,7 +294,7 @@ def _fields(lines: List[str]) -> Optional[Dict[str, str]]:
 def _request(verb: str, target: str, fields: Dict[str, str], body: bytes, peer: str) -> Request:
     if target.startswith("http://"):
         # The absolute form, which is what a client sends that takes this for a proxy.
-        target = "/" + target[len("http://"):].partition("/")[2]
+        target = "/" + target[len("http://") :].partition("/")[2]
     raw_path, _mark, query = target.partition("?")
     return Request(
         verb=verb,

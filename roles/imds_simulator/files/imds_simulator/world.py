@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Everything that is simulated, behind one lock: clock, fabric, faults, hooks and request log."""
+
 from __future__ import annotations
 
 import threading

@@ -208,7 +208,8 @@ def test_a_port_in_use_is_named() -> None:
         ("[]", "scenario: an object is needed, not []"),
         (
             '{"nonsense": 1}',
-            "scenario: there is no 'nonsense', only data, control, clock, log_size, realistic, settings, scopes, vms, events, faults, hooks",
+            "scenario: there is no 'nonsense', only data, control, clock, log_size, realistic, settings, scopes, vms, events, faults,"
+            " hooks",
         ),
         ('{"scopes": [{"name": "web", "vms": ["a", "a"]}]}', "there is a VM 'a' already"),
         ('{"clock": {"kind": "real", "rate": 0}}', "clock: rate must be a number above 0, not 0"),
@@ -230,8 +231,8 @@ def test_a_scenario_in_trouble_is_said_in_one_sentence(tmp_path: Path, content: 
     ("content", "code", "said", "complaint"),
     [
         (
-            '{"realistic": true, "vms": ["a"], "scopes": [{"name": "w", "vms": ["w_0", "w_1"]}], "hooks": {"start": [["false"]]}, "events": '
-            '[{"event_type": "Reboot", "resources": ["a"], "notice": 0}]}',
+            '{"realistic": true, "vms": ["a"], "scopes": [{"name": "w", "vms": ["w_0", "w_1"]}], "hooks": {"start": [["false"]]},'
+            ' "events": [{"event_type": "Reboot", "resources": ["a"], "notice": 0}]}',
             0,
             "FILE is in order: 3 VMs in 2 scopes, 1 event",
             "",
