@@ -281,6 +281,13 @@ def rehearse(session: nox.Session) -> None:
     session.run(python, f"{TOOLS}/rehearse.py", *session.posargs, env=trees.play_environment(), external=True)
 
 
+@nox.session
+def rehearsal(session: nox.Session) -> None:
+    """The rehearsal fails where a step does not hold, and leaves nothing behind."""
+    python, arguments = program(session, "unit"), session.posargs or ["--numprocesses", "2", "tests/rehearsal"]
+    session.run(python, "-m", "pytest", *arguments, env=trees.play_environment("unit"), external=True)
+
+
 @nox.session(default=False)
 def mutation(session: nox.Session) -> None:
     """Changes each expression of the pure files and counts the changes that no unit test notices (takes minutes)."""

@@ -10,7 +10,7 @@ Private to the collection.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Iterable, Iterator, Optional, Tuple
+from typing import FrozenSet, Iterable, Iterator, Optional, Tuple
 
 from ._document import KNOWN_SOURCES, KNOWN_STATUSES, KNOWN_TYPES, UNKNOWN, Event, affects, fold, known_as
 
@@ -35,16 +35,12 @@ class Selection:
 
     def select(self, events: Iterable[Event], *, now: float, vm_name: Optional[str]) -> Iterator[Event]:
         """The events that pass, in their order."""
-        return (event for event in events if self.matches(event, now=now, vm_name=vm_name))
+        names = _Names.of(self)
+        return (event for event in events if names.match(event) and self._fits(event, now, vm_name))
 
-    def matches(self, event: Event, *, now: float, vm_name: Optional[str]) -> bool:
+    def _fits(self, event: Event, now: float, vm_name: Optional[str]) -> bool:
         return (
-            _names_match(self.event_ids, [event.event_id])
-            and _names_match(self.event_types, [known_as(event.event_type, KNOWN_TYPES)])
-            and _names_match(self.event_statuses, [known_as(event.event_status, KNOWN_STATUSES)])
-            and _names_match(self.event_sources, [known_as(event.event_source, KNOWN_SOURCES)])
-            and _names_match(self.resources, event.resources)
-            and self._hits_this_vm(event, vm_name)
+            self._hits_this_vm(event, vm_name)
             and self._starts_in_time(event, now)
             and duration_within(event.duration_seconds, self.min_duration, self.max_duration)
         )
@@ -61,6 +57,36 @@ class Selection:
         return event.not_before - now <= self.starts_within
 
 
+@dataclass(frozen=True)
+class _Names:
+    """The names of a selection in the form in which they are compared, made once for all events."""
+
+    event_ids: Optional[FrozenSet[str]]
+    event_types: Optional[FrozenSet[str]]
+    event_statuses: Optional[FrozenSet[str]]
+    event_sources: Optional[FrozenSet[str]]
+    resources: Optional[FrozenSet[str]]
+
+    @classmethod
+    def of(cls, selection: Selection) -> _Names:
+        return cls(
+            _folded(selection.event_ids),
+            _folded(selection.event_types),
+            _folded(selection.event_statuses),
+            _folded(selection.event_sources),
+            _folded(selection.resources),
+        )
+
+    def match(self, event: Event) -> bool:
+        return (
+            _one_of(self.event_ids, [event.event_id])
+            and _one_of(self.event_types, [known_as(event.event_type, KNOWN_TYPES)])
+            and _one_of(self.event_statuses, [known_as(event.event_status, KNOWN_STATUSES)])
+            and _one_of(self.event_sources, [known_as(event.event_source, KNOWN_SOURCES)])
+            and _one_of(self.resources, event.resources)
+        )
+
+
 def duration_within(seconds: Optional[int], shortest: Optional[float], longest: Optional[float]) -> bool:
     """An unknown duration is within no limit (C-17)."""
     if shortest is None and longest is None:
@@ -70,8 +96,9 @@ def duration_within(seconds: Optional[int], shortest: Optional[float], longest: 
     return (shortest is None or seconds >= shortest) and (longest is None or seconds <= longest)
 
 
-def _names_match(wanted: Optional[Tuple[str, ...]], names: Iterable[str]) -> bool:
-    if wanted is None:
-        return True
-    folded = {fold(name) for name in wanted}
-    return any(fold(name) in folded for name in names)
+def _folded(names: Optional[Tuple[str, ...]]) -> Optional[FrozenSet[str]]:
+    return None if names is None else frozenset(fold(name) for name in names)
+
+
+def _one_of(wanted: Optional[FrozenSet[str]], names: Iterable[str]) -> bool:
+    return wanted is None or any(fold(name) in wanted for name in names)

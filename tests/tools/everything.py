@@ -27,6 +27,8 @@ MOST = 4  # checks at a time, unless JOBS says otherwise; more than that wait fo
 TAIL = 60  # lines of a failed check's log
 POLL = 0.2
 SUMMARY = re.compile(r"^(?:=+ )?((?:\d+ \w+(?:, )?)+) in [\d.]+s", re.MULTILINE)  # the last line of pytest
+NOISE = re.compile(r"\s*(Collecting|Downloading|Installing|Looking in|Processing|Successfully installed|Using cached|━)")
+COMPLAINT = re.compile(r"ERROR|FAILED|FATAL|E  ")
 COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
 
 
@@ -155,9 +157,10 @@ def _close(run: Run) -> None:
     text = run.log.read_text(encoding="utf-8", errors="replace")
     run.tests = _count(text)
     if not run.ok:
-        lines = text.splitlines()
-        say(f"---- {run.check.name}: the last {min(TAIL, len(lines))} lines of {run.log.relative_to(ROOT)}")
-        for line in lines[-TAIL:]:
+        lines = [line for line in text.splitlines() if not NOISE.match(line)]
+        complaints = [line for line in lines[:-TAIL] if COMPLAINT.match(line)]
+        say(f"---- {run.check.name}: what {run.log.relative_to(ROOT)} complains of, and its last {min(TAIL, len(lines))} lines")
+        for line in [*complaints[:TAIL], *lines[-TAIL:]]:
             say(f"     {line}")
         say("----")
 
@@ -217,6 +220,7 @@ def _table(runs: Sequence[Run], order: Sequence[Check]) -> Tuple[int, int]:
 def run(names: Sequence[str]) -> int:
     """All checks, or those named; 0 only if each of them passed."""
     began = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that what runs is ended too
     LOGS.mkdir(parents=True, exist_ok=True)
     checks = [check for check in sessions() if not names or check.name in names]
     unknown = sorted(set(names) - {check.name for check in checks})
