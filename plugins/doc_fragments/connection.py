@@ -25,7 +25,8 @@ options:
     default: "2020-07-01"
   timeout:
     description:
-      - How long one request may wait for an answer, as seconds or as V(90s), V(2m). At least one second.
+      - How long the service may be silent after a request and within its answer, as seconds or as V(90s), V(2m). At least one
+        second. A service that keeps sending is heard to the end.
       - The default bears the first answer of a scope, which can take two minutes.
       - A connection is given up after 5 seconds, since a link-local address answers at once or not at all.
     type: str

@@ -11,15 +11,28 @@ most two seconds old; the transport never repeats one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Set
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Union
 
+from ._approval_words import (
+    result_word,
+    say_held,
+    say_late,
+    say_missing,
+    say_not_approved,
+    say_pause,
+    say_refusal,
+    say_returned,
+    say_too_slow,
+    say_unclear,
+    say_unread,
+    say_unseen,
+)
 from ._clock import Clock
 from ._document import Event, event_result, fold
 from ._errors import ApprovalRefused, ServiceError
 from ._gate import Terms, objection
 from ._imds import MetadataService, Reading
-from ._ledger import Entry
-from ._time import say_duration
+from ._ledger import LONGEST_PAUSE, Entry
 from ._watch import Follower, Sighting, Watch, say_start, settle
 
 # How old the document of the checks may be. What changes within this time, nobody can prevent.
@@ -31,13 +44,13 @@ _PAUSE = 2.0
 # While waiting for the start; C-8 asks for one look a second at most.
 _POLL_INTERVAL = 2.0
 
-APPROVED, ALREADY_STARTED, NOW_GONE = "approved", "already_started", "gone"
-STILL_SCHEDULED, WOULD_APPROVE, NOT_APPROVED = "still_scheduled", "would_approve", "refused"
-
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of each id. failure is for the operator when it did not go as asked; missing ids were never seen."""
+    """What became of each id; results is empty when the events could not be read.
+
+    failure is for the operator when it did not go as asked; missing ids were never seen.
+    """
 
     results: List[Dict[str, Any]]
     before: Dict[str, str]
@@ -64,9 +77,11 @@ class Approval:
         """Everything but the posts."""
         self._rehearsing = True
         try:
-            self._check(self._first_look())
+            self._due(self._first_look())
         except ApprovalRefused as refusal:
             self._failures.append(refusal.message)
+        except ServiceError as error:
+            self._tell_unread(error)
         return self._outcome()
 
     def run(self, *, start_timeout: Optional[float]) -> Outcome:
@@ -75,17 +90,19 @@ class Approval:
             self._post_what_is_due()
             self._prove(start_timeout)
         except ServiceError as error:
-            if not self._posted:
-                raise
-            self._failures.append("The approval was sent, but what came of it cannot be read: %s" % error.message)
+            self._tell_unread(error)
         return self._outcome()
 
     @property
     def _posted(self) -> bool:
         return any(entry.may_be_taken for entry in self._ledger.values())
 
-    def _entry(self, sighting: Sighting) -> Entry:
-        return self._ledger[fold(sighting.event_id)]
+    def _entry(self, one: Union[Sighting, Event]) -> Entry:
+        return self._ledger[fold(one.event_id)]
+
+    def _is_refused(self, sighting: Sighting) -> bool:
+        """Whether it was told that we do not post it."""
+        return fold(sighting.event_id) in self._refused
 
     def _first_look(self) -> Reading:
         reading = self._look()
@@ -97,28 +114,42 @@ class Approval:
 
     def _post_what_is_due(self) -> None:
         try:
-            due = self._check(self._young(self._first_look()))
+            due = self._due(self._first_look())
             singly = False
             while due:
                 error = self._post(due[:1] if singly else due, in_company=not singly and len(due) > 1)
                 singly = singly or (error is not None and error.malformed)
-                if not any(self._ledger[fold(event.event_id)].open for event in due):
+                if not any(self._entry(event).open for event in due):
+                    return
+                if error is not None and error.retry_after > LONGEST_PAUSE:
+                    self._give_up(due, error)
                     return
                 self._clock.sleep(max(_PAUSE, error.retry_after if error else 0.0))
-                due = self._check(self._young(self._look()))
+                due = self._due(self._look())
         except ApprovalRefused as refusal:
             self._failures.append(refusal.message)
 
-    def _young(self, reading: Reading) -> Reading:
-        """This reading, or a newer one: the checks that follow must stand on what is true now."""
-        for _attempt in range(_MOST_READINGS):
-            if self._clock.monotonic() - reading.asked_at <= FRESH:
-                return reading
+    def _give_up(self, due: List[Event], error: ServiceError) -> None:
+        """The pause that the service asks for is too long to sleep through; of what was posted before, _complaint tells."""
+        unposted = [event for event in due if not self._entry(event).posts]
+        self._hold(unposted)
+        if not unposted:
+            return
+        if not any(entry.error is error for entry in self._ledger.values()):
+            self._failures.append(error.message)
+        self._failures += [say_pause(error), *(say_not_approved(event, self._clock.wall()) for event in unposted)]
+
+    def _due(self, reading: Reading) -> List[Event]:
+        """The events to post now. Only when there are some it matters how old the document of the checks is."""
+        due = self._check(reading)
+        readings = 1
+        while due and self._clock.monotonic() - reading.asked_at > FRESH:
+            if readings >= _MOST_READINGS:
+                raise self._refusal([say_too_slow(self._service.events_url, FRESH)], say_not_approved, due)
             reading = self._look()
-        raise ApprovalRefused(
-            "%s: %s takes more than %s to answer, too long to know that the events are still the same. Try again in a minute."
-            % (self._refusal(), self._service.events_url, say_duration(FRESH))
-        )
+            readings += 1
+            due = self._check(reading)
+        return due
 
     def _check(self, reading: Reading) -> List[Event]:
         """The events that are due for a post; one objection stops all of them."""
@@ -133,24 +164,27 @@ class Approval:
             elif sighting.event is not None and not sighting.over and not sighting.event.started:
                 due.append(sighting.event)
         if reasons:
-            raise ApprovalRefused("%s: %s" % (self._refusal(), " ".join(reasons)))
+            raise self._refusal(reasons, say_held, due)
         return due
 
     def _objection(self, sighting: Sighting, now: float) -> Optional[str]:
         if sighting.event is None or sighting.over:
             tolerated = self._terms.missing_allowed or self._entry(sighting).may_be_taken
-            return None if tolerated else _say_missing(sighting)
+            return None if tolerated else say_missing(sighting.event_id)
         if sighting.event.started:
             return None
         reason = objection(sighting.event, self._terms)
         return "%s. %s" % (reason, say_start(sighting.event, now)) if reason else None
 
-    def _refusal(self) -> str:
-        if not self._posted:
-            return "Refused, nothing was posted"
-        unclear = {str(entry.unclear) for entry in self._ledger.values() if entry.unclear is not None and not entry.taken}
-        earlier = ", though an earlier post without a clear answer may have taken (%s)" % " ".join(sorted(unclear)) if unclear else ""
-        return "Refused, nothing more was posted%s" % earlier
+    def _refusal(self, reasons: List[str], tell: Callable[[Event, float], str], due: List[Event]) -> ApprovalRefused:
+        """No, also to those that are due; of one that was posted before, _complaint tells whether it may be approved."""
+        unposted = [event for event in due if not self._entry(event).posts]
+        self._hold(unposted)
+        told = [tell(event, self._clock.wall()) for event in unposted]
+        return ApprovalRefused(say_refusal(self._ledger.values(), " ".join(reasons + told)))
+
+    def _hold(self, events: List[Event]) -> None:
+        self._refused.update(fold(event.event_id) for event in events)
 
     def _post(self, events: List[Event], *, in_company: bool) -> Optional[ServiceError]:
         """One post. A bad id spoils it for all (W-36): what such a post is answered is the fault of none of them yet."""
@@ -187,27 +221,33 @@ class Approval:
         return all(sighting.began for sighting in watch.sightings if self._entry(sighting).may_be_taken)
 
     def _complaint(self, sighting: Sighting, start_timeout: Optional[float]) -> Optional[str]:
-        """What the operator must know of an event that was posted and is still there, not started."""
-        entry, event = self._entry(sighting), sighting.event
-        if not entry.posts or event is None or sighting.began or fold(sighting.event_id) in self._refused:
+        """What the operator must know of an event that is still there, not started, and not told of yet."""
+        entry, event, now = self._entry(sighting), sighting.event, self._clock.wall()
+        if event is None or sighting.began or self._is_refused(sighting):
             return None
-        anyway = say_start(event, self._clock.wall())
         if not entry.may_be_taken:
-            return "%s Event %s is not approved. %s" % (entry.error, sighting.event_id, anyway)
+            return say_not_approved(event, now, entry.error) if entry.error else say_returned(event, now)
         if not entry.taken:
-            said = "Event %s was posted without a clear answer and is still Scheduled; it may be approved all the same. %s %s"
-            return said % (sighting.event_id, entry.unclear, anyway)
-        if start_timeout is None:
-            return None
-        return (
-            "Event %s is approved but has not started within %s; others on the same Azure host may have to agree."
-            " Keep its VMs prepared. %s" % (sighting.event_id, say_duration(start_timeout), anyway)
-        )
+            return say_unclear(event, entry.unclear, now)
+        return None if start_timeout is None else say_late(event, start_timeout, now)
+
+    def _tell_unread(self, error: ServiceError) -> None:
+        """What came of the posts cannot be read any more; what was not posted is not approved all the same."""
+        self._failures.append(say_unread(error, posted=self._posted))
+        now = self._clock.wall()
+        for sighting in self._watch.sightings:
+            if not (sighting.began or self._is_refused(sighting) or self._entry(sighting).may_be_taken):
+                self._failures.append(self._say_unposted(sighting, now))
+
+    def _say_unposted(self, sighting: Sighting, now: float) -> str:
+        if sighting.event is None:
+            return say_unseen(sighting.event_id)
+        return say_not_approved(sighting.event, now, self._entry(sighting).error)
 
     def _outcome(self) -> Outcome:
         now = self._clock.wall()
         return Outcome(
-            results=[self._result(sighting, now) for sighting in self._watch.sightings],
+            results=[self._result(sighting, now) for sighting in self._watch.sightings if sighting.event_id in self._before],
             before=self._before,
             posted=self._posted,
             missing=[sighting.event_id for sighting in self._watch.absent],
@@ -215,29 +255,11 @@ class Approval:
         )
 
     def _result(self, sighting: Sighting, now: float) -> Dict[str, Any]:
+        entry = self._entry(sighting)
         event = None if sighting.event is None else event_result(sighting.event, queried_at=now, vm_name=None)
         return {
             "event_id": sighting.event_id,
-            "result": self._word(sighting),
-            "posted": self._entry(sighting).may_be_taken,
+            "result": result_word(sighting, entry, refused=self._is_refused(sighting), would=self._rehearsing and not self._failures),
+            "posted": entry.may_be_taken,
             "event": event,
         }
-
-    def _word(self, sighting: Sighting) -> str:
-        entry = self._entry(sighting)
-        if entry.taken and sighting.began:
-            return APPROVED
-        if sighting.over or sighting.event is None:
-            return NOW_GONE
-        if sighting.event.started:
-            return APPROVED if entry.may_be_taken else ALREADY_STARTED
-        if fold(sighting.event_id) in self._refused or (entry.posts and not entry.may_be_taken):
-            return NOT_APPROVED
-        return WOULD_APPROVE if self._rehearsing and not self._failures else STILL_SCHEDULED
-
-
-def _say_missing(sighting: Sighting) -> str:
-    return (
-        "event %s is not in the document: it is over, was cancelled, or the id is mistyped; if that is all right, set"
-        " if_missing to ok." % sighting.event_id
-    )

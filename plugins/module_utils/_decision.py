@@ -189,10 +189,14 @@ def due_now(decision: Decision, *, now: float, wait: float = 0.0, period: float 
 
 def may_give_back(decision: Decision, *, now: float, committed: bool, settings: Settings) -> bool:
     """Whether hosts that are ready go back into service; else they stay, prepared and not approved, until the event is gone."""
-    not_before = decision.times.not_before
-    if committed or not_before is None:
+    return not committed and worth_giving_back(decision.times, now=now, recover_budget=settings.recover_budget)
+
+
+def worth_giving_back(times: Times, *, now: float, recover_budget: float) -> bool:
+    """Whether there is time to recover, to serve for a while, and to get ready once more."""
+    if times.not_before is None:
         return False
-    return not_before - now >= settings.recover_budget + decision.times.needed + _WORTH_GIVING_BACK
+    return times.not_before - now >= recover_budget + times.needed + _WORTH_GIVING_BACK
 
 
 def overdue(

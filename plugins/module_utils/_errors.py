@@ -74,5 +74,9 @@ class IdentityError(ServiceError):
     """The service does not say which VM this is (C-28)."""
 
 
+class HostError(MaintenanceError):
+    """The event handlers of a host cannot be asked, or do not answer; a no is an answer."""
+
+
 class ApprovalRefused(MaintenanceError):
     """One of our own checks says no; nothing was posted by the step that raised it."""

@@ -10,20 +10,24 @@ Private to the collection. An approval cannot be taken back and holds for every 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import FrozenSet, Iterable, Optional
+from typing import FrozenSet, Iterable, List, Optional, Tuple
 
 from ._document import DELETIONS, KNOWN_TYPES, Event, fold, known_as
 from ._time import quoted
 
+# Of the names that counted as ready, in an objection: enough to see that they are of another kind.
+_MOST_NAMES = 5
+
 
 @dataclass(frozen=True)
 class Terms:
-    """What the one who approves vouches for; names and types are compared without case."""
+    """What the one who approves vouches for; names and types are compared without case. ready_names: as they were given."""
 
     ready: FrozenSet[str]
     unready_allowed: FrozenSet[str] = frozenset()
     types_allowed: FrozenSet[str] = frozenset()
     missing_allowed: bool = True
+    ready_names: Tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -34,7 +38,8 @@ class Terms:
         types_allowed: Iterable[str],
         missing_allowed: bool,
     ) -> Terms:
-        return cls(_folded(ready), _folded(unready_allowed), _folded(types_allowed), missing_allowed)
+        names = tuple(ready)
+        return cls(_folded(names), _folded(unready_allowed), _folded(types_allowed), missing_allowed, names)
 
 
 def objection(event: Event, terms: Terms) -> Optional[str]:
@@ -46,8 +51,26 @@ def objection(event: Event, terms: Terms) -> Optional[str]:
         return "%s names no VM, so nobody can be known to be ready for it" % name
     unready = [vm for vm in event.resources if fold(vm) not in terms.ready | terms.unready_allowed]
     if unready:
-        return "%s also hits %s, not known to be ready: prepare, then name every VM in ready_resources" % (name, ", ".join(unready))
+        return _objection_to_resources(event, name, terms, unready)
     return _objection_to_type(event, name, terms)
+
+
+def _objection_to_resources(event: Event, name: str, terms: Terms, unready: List[str]) -> str:
+    """Host names are the usual mistake, so it says what counted as ready."""
+    hits = "also hits" if any(fold(vm) in terms.ready for vm in event.resources) else "hits"
+    return "%s %s %s, not known to be ready%s: prepare, then name every VM by its Azure name in ready_resources" % (
+        name,
+        hits,
+        ", ".join(unready),
+        _say_ready(terms.ready_names),
+    )
+
+
+def _say_ready(names: Tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    more = " and %d more" % (len(names) - _MOST_NAMES) if len(names) > _MOST_NAMES else ""
+    return " (ready %s: %s%s)" % ("is" if len(names) == 1 else "are", ", ".join(names[:_MOST_NAMES]), more)
 
 
 def _objection_to_type(event: Event, name: str, terms: Terms) -> Optional[str]:

@@ -38,6 +38,9 @@ RETRIED = frozenset((404, 408, 410, 429))
 PERMANENT = frozenset((400, 401, 403, 405))
 # The service has looked at the request and not acted on it. Of every other failure that remains open.
 INEFFECTIVE = PERMANENT | {429}
+# Asks for an answer only if it is another one than that of the tag (C-9).
+CONDITION = "If-None-Match"
+_NOT_MODIFIED = 304
 # Ten thousand events take some four megabytes; what sends more is not the metadata service.
 LARGEST_BODY = 64 * 1024 * 1024
 _CHUNK = 16 * 1024
@@ -87,12 +90,24 @@ class RawAnswer:
 
 @dataclass(frozen=True)
 class Answer:
-    """A good answer: when its request was sent (monotonic), and when it was there (wall time)."""
+    """A good answer: when its request was sent (monotonic), and when it was there (wall time).
+
+    unchanged: the service says that nothing has changed since the tag that was sent along; there is no body then.
+    """
 
     body: bytes
     headers: Mapping[str, str]
     sent_at: float
     arrived_at: float
+    unchanged: bool = False
+
+    @property
+    def served_at(self) -> Optional[float]:
+        """The service's own wall time, to the second; None where it does not say it in a form that we know."""
+        try:
+            return parse_instant(self.headers.get("date"))
+        except TimeFormatError:
+            return None
 
 
 class NoAnswer(Exception):
@@ -165,9 +180,11 @@ class HttpClient:
             raw = self._transport(request, patience)
         except NoAnswer as failure:
             raise _no_answer(failure) from failure
-        if raw.status != 200:
+        # Without a condition in the request nothing can be unchanged (C-9).
+        unchanged = raw.status == _NOT_MODIFIED and CONDITION in request.headers
+        if raw.status != 200 and not unchanged:
             raise _bad_status(raw, self._clock.wall())
-        return Answer(raw.body, raw.headers, sent_at, self._clock.wall())
+        return Answer(b"" if unchanged else raw.body, raw.headers, sent_at, self._clock.wall(), unchanged)
 
     def _pause(self, failure: _Failure, attempts: int) -> float:
         pause = min(FIRST_PAUSE * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE)
@@ -189,7 +206,7 @@ class _Failure(Exception):
 
     @property
     def retried(self) -> bool:
-        return self.status is None or self.status in RETRIED or 500 <= self.status <= 599
+        return self.status is None or self.status in RETRIED or _in_trouble(self.status)
 
     def told(self, request: Request, attempts: int, spent: float) -> ServiceError:
         tried = "" if attempts == 1 else ", tried %d times in %s" % (attempts, say_duration(spent))
@@ -223,9 +240,13 @@ def _bad_status(raw: RawAnswer, now: float) -> _Failure:
 def _advice(status: int) -> str:
     if 300 <= status <= 399:
         return _REDIRECTED
-    if 500 <= status <= 599:
+    if _in_trouble(status):
         return _TROUBLE
     return _ADVICE.get(status, _SOMEBODY_ELSE)
+
+
+def _in_trouble(status: int) -> bool:
+    return 500 <= status <= 599
 
 
 def _own_words(body: bytes) -> str:

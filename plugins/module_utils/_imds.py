@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterable, Mapping, Optional
 from ._clock import Clock
 from ._document import Document, load_json, parse_document
 from ._errors import DocumentError, IdentityError
-from ._http import HttpClient, Request, RequestsTransport
+from ._http import CONDITION, Answer, HttpClient, Request, RequestsTransport
 
 # Enforced from 2017-08-01 on, and harmless before (C-2).
 _HEADERS = {"Metadata": "true"}
@@ -35,6 +35,21 @@ class Reading:
     """A document, when it was there (wall time), and when it was asked for (monotonic), which bounds its age."""
 
     document: Document
+    queried_at: float
+    asked_at: float
+
+
+@dataclass(frozen=True)
+class Poll:
+    """One of many looks. reading: None where nothing has changed since the tag that was sent.
+
+    tag: what to send next time, if the service gives one. served_at: the service's wall time, queried_at ours at that moment;
+    asked_at is monotonic.
+    """
+
+    reading: Optional[Reading]
+    tag: Optional[str]
+    served_at: Optional[float]
     queried_at: float
     asked_at: float
 
@@ -85,8 +100,19 @@ class MetadataService:
 
     def read(self, *, at_most: Optional[float] = None) -> Reading:
         """The document as it is now. Unconditional: a tag may repeat with other content (C-9, C-12)."""
-        request = Request("GET", self.events_url, {"api-version": self._api_version}, _HEADERS)
-        answer = self._http.get(request, at_most=at_most)
+        return self._reading(self._get_events({}, at_most))
+
+    def poll(self, *, tag: Optional[str] = None, at_most: Optional[float] = None) -> Poll:
+        """The document, with a tag only if it is another one than before: for idle polling, never before an act."""
+        answer = self._get_events({} if tag is None else {CONDITION: tag}, at_most)
+        reading = None if answer.unchanged else self._reading(answer)
+        return Poll(reading, answer.headers.get("etag") or None, answer.served_at, answer.arrived_at, answer.sent_at)
+
+    def _get_events(self, condition: Mapping[str, str], at_most: Optional[float]) -> Answer:
+        request = Request("GET", self.events_url, {"api-version": self._api_version}, {**_HEADERS, **condition})
+        return self._http.get(request, at_most=at_most)
+
+    def _reading(self, answer: Answer) -> Reading:
         try:
             document = parse_document(answer.body, underscored=self._api_version == _UNDERSCORE_VERSION)
         except DocumentError as error:
@@ -102,16 +128,17 @@ class MetadataService:
         if answer.body.lstrip()[:1] == b"<":  # the page of a captive proxy (C-5)
             raise DocumentError("POST %s failed: the answer is HTML. %s" % (self.events_url, _NO_DOCUMENT))
 
-    def vm(self, *, otherwise: str) -> Vm:
-        """The identity of this VM. otherwise: the option by which a user can do without."""
+    def vm(self, *, otherwise: str, known_name: Optional[str] = None, at_most: Optional[float] = None) -> Vm:
+        """The identity of this VM. otherwise: the option by which a user can do without; known_name: what he has given there."""
         url = self._endpoint + _INSTANCE_PATH
-        answer = self._http.get(Request("GET", url, {"api-version": _INSTANCE_VERSION}, _HEADERS))
+        answer = self._http.get(Request("GET", url, {"api-version": _INSTANCE_VERSION}, _HEADERS), at_most=at_most)
         compute = _compute(answer.body)
         if compute is None:
             raise DocumentError("GET %s failed: the answer is not the identity of a VM. %s" % (url, _NO_DOCUMENT))
-        if not _text(compute, "name"):
+        name = known_name or _text(compute, "name")
+        if not name:
             raise IdentityError("GET %s failed: the answer does not say the VM's name. %s" % (url, _NO_NAME % otherwise))
-        return _vm(compute)
+        return _vm(name, compute)
 
 
 def connect(*, endpoint: str, api_version: str, timeout: float, retry_for: float, clock: Clock) -> MetadataService:
@@ -132,12 +159,12 @@ def _compute(body: bytes) -> Optional[Mapping[str, Any]]:
     return compute if isinstance(compute, dict) else {}
 
 
-def _vm(compute: Mapping[str, Any]) -> Vm:
+def _vm(name: str, compute: Mapping[str, Any]) -> Vm:
     parts: Dict[str, Any] = {part: _text(compute, key) for part, key in _VM_KEYS.items()}
     profile = compute.get("osProfile")
     if isinstance(profile, dict):
         parts["computer_name"] = _text(profile, "computerName")
-    return Vm(name=str(compute["name"]), **parts)
+    return Vm(name=name, **parts)
 
 
 def _text(values: Mapping[str, Any], key: str) -> Optional[str]:

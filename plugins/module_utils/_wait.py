@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from ._clock import Clock
+from ._document import STARTED
 from ._errors import ServiceError
 from ._imds import MetadataService
 from ._time import format_instant, say_duration
@@ -46,7 +47,7 @@ class Wait:
         watch = Watch(self.event_ids)
         if self.event_ids:
             settle(service, clock, watch)
-        return self._ended(watch, clock, began, self._absence(watch))
+        return self._ended(watch, clock, began, self._absence(watch, clock))
 
     def run(self, service: MetadataService, clock: Clock) -> Ended:
         began = clock.monotonic()
@@ -54,7 +55,7 @@ class Wait:
         if not self.event_ids:
             return self._ended(watch, clock, began, None)
         followed = Follower(service, clock).follow(watch, self._settled, wait_timeout=self.wait_timeout, poll_interval=self.poll_interval)
-        failure = self._absence(watch) if followed.reached else self._unreached(watch, clock, began, followed.error)
+        failure = self._absence(watch, clock) if followed.reached else self._unreached(watch, clock, began, followed.error)
         return self._ended(watch, clock, began, failure)
 
     def _ended(self, watch: Watch, clock: Clock, began: float, failure: Optional[str]) -> Ended:
@@ -70,34 +71,41 @@ class Wait:
     def _satisfied(self, sighting: Sighting) -> bool:
         return sighting.over if self.until == UNTIL_GONE else sighting.began
 
-    def _absence(self, watch: Watch) -> Optional[str]:
+    def _absence(self, watch: Watch, clock: Clock) -> Optional[str]:
+        """Nobody waits any longer then, so it tells of the others too."""
         if self.absent_allowed or not watch.absent:
             return None
         ids = ", ".join(sighting.event_id for sighting in watch.absent)
-        return (
+        text = (
             "No document has %s: the event is long over, or the id is mistyped."
             " Look with azure_scheduled_events_info; if that is all right, set allow_absent." % ids
         )
+        return " ".join([text, *self._say_waiting(watch, clock)])
 
     def _unreached(self, watch: Watch, clock: Clock, began: float, error: Optional[ServiceError]) -> str:
         waited = say_duration(clock.monotonic() - began)
-        now = clock.wall()
-        waiting = [_say(sighting, now) for sighting in watch.sightings if not self._satisfied(sighting)]
-        text = "Waited %s for events to be %s. %s" % (waited, self.until, " ".join(waiting))
+        text = " ".join(["Waited %s for events to be %s." % (waited, self.until), *self._say_waiting(watch, clock)])
         return text if error is None else "%s The last look failed: %s" % (text, error.message)
+
+    def _say_waiting(self, watch: Watch, clock: Clock) -> List[str]:
+        now = clock.wall()
+        return [_say(sighting, now) for sighting in watch.sightings if not self._satisfied(sighting)]
 
 
 def _say(sighting: Sighting, now: float) -> str:
+    """How it was when it was last seen, which may be long ago."""
     event = sighting.event
     if event is None or sighting.last_seen is None:
         return "Event %s was not seen in any answer." % sighting.event_id
-    text = "Event %s (%s of %s) was %s at %s" % (
+    text = "Event %s (%s of %s) was %s when last seen, at %s" % (
         sighting.event_id,
         event.event_type,
         ", ".join(event.resources),
-        sighting.state,
+        STARTED if event.started else "still " + event.event_status,
         format_instant(sighting.last_seen),
     )
+    if event.started and sighting.first_started is not None:
+        text += " (Started since %s or earlier)" % format_instant(sighting.first_started)
     if sighting.unsure:
-        return text + " and missing in the last answer, which alone proves nothing."
+        return text + ", and is missing in the last answer, which alone proves nothing."
     return text + "." if event.started else "%s. %s" % (text, say_start(event, now))

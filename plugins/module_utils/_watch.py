@@ -30,16 +30,20 @@ STATE_SCHEDULED, STATE_STARTED, STATE_GONE, STATE_ABSENT = "scheduled", "started
 
 @dataclass(frozen=True)
 class Sighting:
-    """What is known of one event so far. The two times of sight are wall time, missing_since is monotonic."""
+    """What is known of one event so far. The three times of sight are wall time, missing_since is monotonic."""
 
     event_id: str
     event: Optional[Event] = None
-    started_seen: bool = False
     missing_since: Optional[float] = None
     over: bool = False
     returns: int = 0
     first_seen: Optional[float] = None
+    first_started: Optional[float] = None
     last_seen: Optional[float] = None
+
+    @property
+    def started_seen(self) -> bool:
+        return self.first_started is not None
 
     @property
     def unsure(self) -> bool:
@@ -91,11 +95,11 @@ def _seen(sighting: Sighting, event: Event, reading: Reading) -> Sighting:
     return replace(
         sighting,
         event=event,
-        started_seen=sighting.started_seen or event.started,
         missing_since=None,
         over=False,
         returns=sighting.returns + (sighting.event is not None and sighting.missing_since is not None),
         first_seen=reading.queried_at if sighting.first_seen is None else sighting.first_seen,
+        first_started=reading.queried_at if event.started and not sighting.started_seen else sighting.first_started,
         last_seen=reading.queried_at,
     )
 

@@ -118,7 +118,7 @@ EXAMPLES = r"""
 RETURN = r"""
 posted:
   description: Whether an approval was sent that Azure took, or may have taken.
-  returned: when the events could be read
+  returned: unless an option is wrong
   type: bool
   sample: true
 results:
@@ -139,9 +139,11 @@ results:
         - V(already_started), nothing to post any more.
         - V(gone), not in the document any more. When it was posted and the answer was lost, it may have been cancelled, or have
           come and gone.
-        - V(still_scheduled), not started; when it was posted, Azure starts it later.
+        - V(still_scheduled), posted and not started; Azure starts it later. When the answer was lost, it may not be approved.
         - V(would_approve), in check mode.
-        - V(refused), when the module fails because this event must not be approved, or the service does not take it.
+        - V(refused), when the module fails and this event is not approved. It must not be, or another one of O(event_ids) must
+          not be, or the service did not take it or is too slow. When it was posted before and the answer was lost, it may be
+          approved all the same.
       type: str
       returned: always
       sample: approved
@@ -172,8 +174,10 @@ results:
 
 from typing import Any, Dict, Tuple
 
-from ansible_collections.cloud_maintenance.azure.plugins.module_utils._approval import WOULD_APPROVE, Approval, Outcome
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._approval import Approval, Outcome
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._approval_words import WOULD_APPROVE, say_unread_events
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._arguments import duration_of, names_of, optional_names_of
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors import ServiceError
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._gate import Terms
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._module import Report, Task, run
 
@@ -191,7 +195,10 @@ ARGUMENTS: Dict[str, Dict[str, Any]] = {
 def approve(task: Task) -> Report:
     event_ids = names_of(task.params, "event_ids")
     start_timeout = duration_of(task.params, "start_timeout")
-    terms = _terms(task, needed=bool(event_ids))
+    try:
+        terms = _terms(task, needed=bool(event_ids))
+    except ServiceError as error:
+        return Report({"changed": False, "posted": False}, say_unread_events(error, event_ids))
     if not event_ids:
         return Report({"changed": False, "posted": False, "results": []})
     approval = Approval(task.service, task.clock, event_ids=event_ids, terms=terms)
@@ -214,12 +221,9 @@ def _terms(task: Task, *, needed: bool) -> Terms:
 
 def _report(outcome: Outcome) -> Report:
     would_post = any(result["result"] == WOULD_APPROVE for result in outcome.results)
-    result = {
-        "changed": outcome.posted or would_post,
-        "posted": outcome.posted,
-        "results": outcome.results,
-        "diff": dict(zip(("before", "after"), _diff(outcome))),
-    }
+    result: Dict[str, Any] = {"changed": outcome.posted or would_post, "posted": outcome.posted}
+    if outcome.results:
+        result.update(results=outcome.results, diff=dict(zip(("before", "after"), _diff(outcome))))
     return Report(result, outcome.failure, [_say_missing(event_id) for event_id in outcome.missing])
 
 

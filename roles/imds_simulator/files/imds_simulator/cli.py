@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from . import arguments, faults, scenario
 from .client import Client, RefusedError, UnreachableError
-from .contract import iso8601
+from .contract import NOTICE, iso8601
 from .errors import SimulatorError
 from .hooks import Hooks
 from .model import SCOPE_KINDS
@@ -74,14 +74,17 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def _serve(options: Options) -> int:
-    simulator = scenario.simulator(_with_options(scenario.read(options.config) if options.config else Scenario(), options))
+    plan = _with_options(scenario.read(options.config) if options.config else Scenario(), options)
+    simulator = scenario.simulator(plan)
     for phase, command in [("start", command) for command in options.on_start] + [("end", command) for command in options.on_end]:
         simulator.hooks.run(phase, shlex.split(command))
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: over.set())
     with simulator:
-        _announce(simulator, options.ready_file)
+        _announce(simulator, plan.realistic)
+        if options.ready_file:
+            _tell_that_it_is_ready(simulator, options.ready_file)
         over.wait()
     return DONE
 
@@ -116,26 +119,29 @@ def _with_options(plan: Scenario, options: Options) -> Scenario:
     return dataclasses.replace(plan, **changes)
 
 
-def _announce(simulator: Simulator, ready_file: Optional[str]) -> None:
+def _announce(simulator: Simulator, realistic: bool) -> None:
     print("imds_simulator: data plane     %s/vm/NAME" % simulator.data_url)
     print("imds_simulator: control plane  %s" % simulator.control_url)
     print(
-        "imds_simulator: %s in %s, clock %s%s; the log keeps %d requests"
+        "imds_simulator: %s in %s, clock %s%s%s; the log keeps %d requests"
         % (
             _count(len(simulator.fabric.vms), "VM"),
             _count(len(simulator.fabric.scopes), "scope"),
             simulator.clock.kind,
             "" if simulator.clock.rate in (0.0, 1.0) else " x %g" % simulator.clock.rate,
+            ", realistic: as slow and as strict as the platform may be" if realistic else "",
             simulator.journal.size,
         ),
         flush=True,
     )
-    if ready_file:
-        ready = {"data": simulator.data_url, "control": simulator.control_url, "pid": os.getpid()}
-        # Whole or not at all: somebody waits for it.
-        with open(ready_file + ".new", "w", encoding="utf-8") as file:
-            json.dump(ready, file)
-        os.replace(ready_file + ".new", ready_file)
+
+
+def _tell_that_it_is_ready(simulator: Simulator, ready_file: str) -> None:
+    ready = {"data": simulator.data_url, "control": simulator.control_url, "pid": os.getpid()}
+    # Whole or not at all: somebody waits for it.
+    with open(ready_file + ".new", "w", encoding="utf-8") as file:
+        json.dump(ready, file)
+    os.replace(ready_file + ".new", ready_file)
 
 
 # --- the client's verbs -------------------------------------------------------------------------------------------------
@@ -264,6 +270,13 @@ def _say_event(event: Mapping[str, Any]) -> str:
     return "%s is gone (%s)" % (said, event["outcome"])
 
 
+def _say_scheduled(event: Mapping[str, Any]) -> str:
+    said = _say_event(event)
+    if event["event_type"] in NOTICE:
+        return said
+    return "%s\nAzure documents no type %s, only %s; it is shown all the same" % (said, event["event_type"], ", ".join(NOTICE))
+
+
 def _say_fault(fault: Mapping[str, Any]) -> str:
     return "Fault %s: %s, %s" % (fault["fault"], fault["kind"], _say_target(fault))
 
@@ -314,7 +327,7 @@ def _say_status(answer: Mapping[str, Any]) -> str:
 VERBS: Mapping[str, Verb] = {
     "add-vm": Verb(_ask_add_vm, _say_vm),
     "add-scope": Verb(_ask_add_scope, _say_scope),
-    "schedule": Verb(_ask_schedule, _say_event),
+    "schedule": Verb(_ask_schedule, _say_scheduled),
     "start": Verb(_ask_event("start"), _say_event),
     "complete": Verb(_ask_event("complete"), _say_event),
     "cancel": Verb(_ask_event("cancel"), _say_event),

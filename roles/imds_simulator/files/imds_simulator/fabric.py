@@ -50,6 +50,7 @@ class Fabric:
         self.by_address: Dict[str, VM] = {}
         self.past: Deque[Event] = deque(maxlen=EVENTS_REMEMBERED)
         self._folded: Dict[str, VM] = {}
+        self._generations: Dict[str, int] = {}  # of VMs that are gone: one of the same name is another
         self._due: List[Tuple[float, int, str, Target]] = []
         self.revision = 0
         self._counter = 0
@@ -128,6 +129,7 @@ class Fabric:
             name=name or key,
             scope=home,
             created_at=now,
+            generation=self._generations.get(fold(key), 0) + 1,
             zone=zone,
             resource_group=resource_group,
             address=address,
@@ -154,6 +156,7 @@ class Fabric:
             event.vms = tuple(event.vms[index] for index in kept)
             event.spelled = tuple(event.spelled[index] for index in kept)
             self._changed(event, now)
+        self._generations[fold(vm.key)] = vm.generation
         del vm.scope.vms[vm.key]
         del self.vms[vm.key]
         del self._folded[fold(vm.key)]

@@ -10,7 +10,6 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._approval import Approval, Outcome
-from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors import ServiceError
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._gate import Terms
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._http import NoAnswer, NotSent, RawAnswer, Request
 from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.module_utils.fakes import (
@@ -109,18 +108,36 @@ def test_one_refused_event_stops_all_of_them() -> None:
     """C-23: an approval holds for every VM of the event."""
     run = Run(document(event("A"), event("B", Resources=["web_0", "web_1"])), ids=["A", "B"])
     assert run.verbs == "GET"
-    assert run.results == {"A": "still_scheduled", "B": "refused"}
+    assert run.results == {"A": "refused", "B": "refused"}
     assert run.outcome.failure == (
-        "Refused, nothing was posted: event B (Reboot) also hits web_1, not known to be ready: prepare, then name every VM in"
-        " ready_resources. " + ANYWAY % "14 min"
+        "Refused, nothing was posted: event B (Reboot) also hits web_1, not known to be ready (ready is: web_0): prepare, then name"
+        " every VM by its Azure name in ready_resources. " + ANYWAY % "14 min" + " Event A is not approved either. " + ANYWAY % "14 min"
     )
+
+
+def test_an_event_that_may_be_approved_already_is_not_called_not_approved_either() -> None:
+    """W-35: its first post was lost; then another one of the task is refused."""
+    both, grown = document(event("A"), event("B")), document(event("A"), event("B", Resources=["web_0", "web_1"]))
+    run = Run(both, LOST, grown, ids=["A", "B"])
+    assert run.results == {"A": "still_scheduled", "B": "refused"}
+    assert "approved either" not in str(run.outcome.failure)
+    assert " Event A was posted without a clear answer and is still Scheduled" in str(run.outcome.failure)
+
+
+def test_an_event_whose_first_post_was_turned_away_is_told_with_that_when_another_is_refused() -> None:
+    both, grown = document(event("A"), event("B")), document(event("A"), event("B", Resources=["web_0", "web_1"]))
+    run = Run(both, answer(429), grown, ids=["A", "B"])
+    assert run.results == {"A": "refused", "B": "refused"}
+    assert str(run.outcome.failure).count("Event A is not approved. ") == 1
+    assert "the service answered 429" in str(run.outcome.failure)
 
 
 def test_every_refused_event_is_named() -> None:
     run = Run(document(event("A", Resources=["x"]), event("B", Resources=["y"])), ids=["A", "B"])
     assert run.outcome.failure is not None
-    assert "event A (Reboot) also hits x" in run.outcome.failure
-    assert "event B (Reboot) also hits y" in run.outcome.failure
+    assert "event A (Reboot) hits x" in run.outcome.failure
+    assert "event B (Reboot) hits y" in run.outcome.failure
+    assert "either" not in run.outcome.failure
 
 
 def test_a_missing_event_is_refused_when_asked_for() -> None:
@@ -128,9 +145,9 @@ def test_a_missing_event_is_refused_when_asked_for() -> None:
     assert "POST" not in run.verbs
     assert run.outcome.failure == (
         "Refused, nothing was posted: event B is not in the document: it is over, was cancelled, or the id is mistyped; if that"
-        " is all right, set if_missing to ok."
+        " is all right, set if_missing to ok. Event A is not approved either. " + ANYWAY % "13 min 50 s"
     )
-    assert run.results["A"] == "still_scheduled"
+    assert run.results == {"A": "refused", "B": "gone"}
 
 
 def test_a_rehearsal_makes_every_check_and_posts_nothing() -> None:
@@ -270,6 +287,43 @@ def test_a_service_that_asks_for_a_long_pause_gets_no_second_post() -> None:
     assert run.outcome.failure.startswith("Event E-1 was posted without a clear answer")
 
 
+AN_HOUR = {"retry-after": "3600"}
+NOT_POSTED = "The service asks for a pause of 1 h, so nothing more is posted. "
+
+
+def test_a_long_pause_asked_for_by_one_id_ends_the_posts_of_all() -> None:
+    """C-10: nobody sleeps an hour between two checks; what was not posted is told."""
+    malformed, trouble = answer(400), answer(503, headers=AN_HOUR)
+    both = document(event("A"), event("B"))
+    run = Run(both, malformed, both, trouble, both, ids=["A", "B"])
+    assert (run.posted, run.hand.slept) == ([["A", "B"], ["A"]], [2.0])
+    assert run.results == {"A": "still_scheduled", "B": "refused"}
+    assert run.outcome.failure is not None
+    assert run.outcome.failure.startswith(NOT_POSTED + "Event B is not approved. " + ANYWAY % "13 min 58 s")
+    assert "Event A was posted without a clear answer and is still Scheduled" in run.outcome.failure
+
+
+def test_a_long_pause_asked_for_by_a_joint_post_leaves_nobody_approved() -> None:
+    both = document(event("A"), event("B"))
+    run = Run(both, answer(400, headers=AN_HOUR), both, ids=["A", "B"])
+    assert (run.verbs, run.hand.slept, run.outcome.posted) == ("GET POST", [], False)
+    assert run.results == {"A": "refused", "B": "refused"}
+    assert run.outcome.failure == (
+        "POST http://127.0.0.1:1/metadata/scheduledevents failed: the service answered 400 Bad Request. Check api_version and"
+        " endpoint. " + NOT_POSTED + " ".join("Event %s is not approved. " % one + ANYWAY % "14 min" for one in "AB")
+    )
+
+
+def test_a_long_pause_after_a_lost_joint_post_calls_nobody_not_approved() -> None:
+    both = document(event("A"), event("B"))
+    run = Run(both, LOST, both, answer(400, headers=AN_HOUR), both, ids=["A", "B"])
+    assert (run.posted, run.outcome.posted) == ([["A", "B"], ["A", "B"]], True)
+    assert run.results == {"A": "still_scheduled", "B": "still_scheduled"}
+    assert run.outcome.failure is not None
+    assert "is not approved" not in run.outcome.failure
+    assert run.outcome.failure.count("it may be approved all the same") == 2
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 405])
 def test_a_post_that_is_turned_away_is_not_repeated(status: int) -> None:
     """C-10: a policy, never retried."""
@@ -334,14 +388,14 @@ def test_a_document_that_is_too_old_is_read_again_before_the_post() -> None:
 
 def test_a_service_too_slow_for_a_check_is_given_up() -> None:
     hand = HandClock()
-    wire = Wire(slow(hand, 2.1, event()))
+    wire = Wire(slow(hand, 3.0, event()))
     terms = Terms.of(ready=["web_0"], unready_allowed=(), types_allowed=(), missing_allowed=True)
     outcome = Approval(service(wire, hand), hand.clock, event_ids=["E-1"], terms=terms).run(start_timeout=None)
     assert outcome.failure == (
         "Refused, nothing was posted: http://127.0.0.1:1/metadata/scheduledevents takes more than 2 s to answer, too long to"
-        " know that the events are still the same. Try again in a minute."
+        " know that the events are still the same. Try again in a minute. Event E-1 is not approved. " + ANYWAY % "13 min 51 s"
     )
-    assert wire.posts == []
+    assert (wire.posts, len(wire.requests)) == ([], 3)
 
 
 def test_waiting_for_the_start_ends_with_the_start() -> None:
@@ -366,6 +420,22 @@ def test_an_approval_whose_effect_cannot_be_read_says_that_it_was_sent() -> None
     assert run.outcome.failure.startswith("The approval was sent, but what came of it cannot be read: GET http://127.0.0.1:1/")
 
 
-def test_a_service_that_does_not_answer_before_the_post_is_an_error_of_its_own() -> None:
-    with pytest.raises(ServiceError):
-        Run(answer(500))
+@pytest.mark.parametrize("rehearse", [False, True])
+def test_a_service_that_does_not_answer_before_the_post_leaves_nothing_to_tell_but_that(rehearse: bool) -> None:
+    run = Run(answer(500), rehearse=rehearse)
+    assert (run.results, run.outcome.before, run.outcome.posted) == ({}, {}, False)
+    assert str(run.outcome.failure).endswith("Nothing was posted. Event E-1 is not approved, and Azure does not wait for it.")
+
+
+def test_a_started_event_is_not_told_of_when_a_later_reading_fails() -> None:
+    run = Run(document(event("A"), started("B")), answer(429), answer(500), ids=["A", "B"])
+    assert run.results == {"A": "refused", "B": "already_started"}
+    assert "Event A is not approved." in str(run.outcome.failure)
+    assert "Event B" not in str(run.outcome.failure)
+
+
+def test_what_was_told_is_not_told_again_when_the_last_reading_fails() -> None:
+    both = document(event("A"), event("B"))
+    run = Run(both, answer(400), both, answer(503, headers=AN_HOUR), answer(500), ids=["A", "B"])
+    assert run.results == {"A": "still_scheduled", "B": "refused"}
+    assert str(run.outcome.failure).count("Event B is not approved.") == 1

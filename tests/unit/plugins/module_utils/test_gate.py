@@ -36,12 +36,21 @@ BOTH = ("web_0", "web_1")
 
 def test_terms_are_kept_without_case() -> None:
     assert Terms.of(ready=["Web_0"], unready_allowed=["WEB_1"], types_allowed=["Preempt"], missing_allowed=False) == Terms(
-        ready=frozenset(["web_0"]), unready_allowed=frozenset(["web_1"]), types_allowed=frozenset(["preempt"]), missing_allowed=False
+        ready=frozenset(["web_0"]),
+        unready_allowed=frozenset(["web_1"]),
+        types_allowed=frozenset(["preempt"]),
+        missing_allowed=False,
+        ready_names=("Web_0",),
     )
 
 
+def test_terms_may_be_made_of_names_that_come_one_by_one() -> None:
+    made = Terms.of(ready=iter(["Web_0"]), unready_allowed=(), types_allowed=(), missing_allowed=True)
+    assert (made.ready, made.ready_names) == (frozenset(["web_0"]), ("Web_0",))
+
+
 def test_by_themselves_terms_vouch_for_nothing_but_an_event_that_is_gone() -> None:
-    assert Terms(frozenset()) == Terms(frozenset(), frozenset(), frozenset(), True)
+    assert Terms(frozenset()) == Terms(frozenset(), frozenset(), frozenset(), True, ())
 
 
 @pytest.mark.parametrize(
@@ -85,12 +94,31 @@ def test_an_event_whose_vms_are_all_vouched_for_may_be_approved(candidate: Event
         (
             event(),
             terms(("web_0",)),
-            "event E-1 (Reboot) also hits web_1, not known to be ready: prepare, then name every VM in ready_resources",
+            "event E-1 (Reboot) also hits web_1, not known to be ready (ready is: web_0): prepare, then name every VM by its Azure"
+            " name in ready_resources",
         ),
         (
             event(),
             terms(("web_00", "web_10"), unready=("web",)),
-            "event E-1 (Reboot) also hits web_0, web_1, not known to be ready: prepare, then name every VM in ready_resources",
+            "event E-1 (Reboot) hits web_0, web_1, not known to be ready (ready are: web_00, web_10): prepare, then name every VM by its"
+            " Azure name in ready_resources",
+        ),
+        (
+            event(),
+            terms((), unready=("web_0",)),
+            "event E-1 (Reboot) hits web_1, not known to be ready: prepare, then name every VM by its Azure name in ready_resources",
+        ),
+        (
+            event(),
+            terms(("a", "b", "C", "d", "e")),
+            "event E-1 (Reboot) hits web_0, web_1, not known to be ready (ready are: a, b, C, d, e): prepare, then name every VM by its"
+            " Azure name in ready_resources",
+        ),
+        (
+            event(),
+            terms(("a", "b", "C", "d", "e", "f", "WEB_0")),
+            "event E-1 (Reboot) also hits web_1, not known to be ready (ready are: a, b, C, d, e and 2 more): prepare, then name every VM"
+            " by its Azure name in ready_resources",
         ),
         (
             event(event_type="Preempt"),
@@ -110,7 +138,8 @@ def test_an_event_whose_vms_are_all_vouched_for_may_be_approved(candidate: Event
         (
             event(event_type="Preempt"),
             terms(("web_0",)),
-            "event E-1 (Preempt) also hits web_1, not known to be ready: prepare, then name every VM in ready_resources",
+            "event E-1 (Preempt) also hits web_1, not known to be ready (ready is: web_0): prepare, then name every VM by its Azure"
+            " name in ready_resources",
         ),
     ],
 )

@@ -46,6 +46,31 @@ def test_a_good_answer_is_given_with_the_time_of_its_request() -> None:
     assert (got.body, got.headers, got.sent_at, got.arrived_at) == (b'"x"', {"etag": "1"}, 0.0, 1003.0)
 
 
+def test_a_conditional_read_may_be_answered_with_nothing_new() -> None:
+    """C-9: 304 is a good answer to a request with a tag, and has no body."""
+    asked = Request("GET", GET.url, headers={"If-None-Match": '"7"'})
+    got = client(Wire(answer(304, b"stray", {"etag": '"7"'})), HandClock()).get(asked)
+    assert (got.unchanged, got.body, got.headers) == (True, b"", {"etag": '"7"'})
+    assert not client(Wire(answer(200)), HandClock()).get(asked).unchanged
+
+
+def test_nothing_can_be_unchanged_for_who_sent_no_tag() -> None:
+    """C-9: a proxy that answers so has not understood the question."""
+    wire = Wire(answer(304))
+    with pytest.raises(StatusError, match="the service answered 304 Not Modified"):
+        client(wire, HandClock()).get(GET)
+    assert len(wire.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "moment"),
+    [({"date": "Wed, 18 Nov 2026 09:46:05 GMT"}, 1794995165.0), ({"date": "yesterday"}, None), ({"date": ""}, None), ({}, None)],
+)
+def test_the_services_own_time_is_read_where_it_is_said(headers: Any, moment: Any) -> None:
+    """W-34: what a host's clock is held against."""
+    assert client(Wire(answer(200, headers=headers)), HandClock()).get(GET).served_at == moment
+
+
 @pytest.mark.parametrize("status", [404, 408, 410, 429, 500, 502, 503, 504, 599])
 def test_a_read_is_repeated_when_that_can_help(status: int) -> None:
     """C-10: 404, 408, 410, 429 and 5xx are repeated."""

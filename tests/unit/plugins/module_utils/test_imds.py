@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors import DocumentError, IdentityError
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._http import RawAnswer
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._imds import MetadataService, Vm, connect
 from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.module_utils.fakes import (
     NOW,
@@ -38,6 +39,41 @@ def test_the_document_is_asked_for_without_condition_and_with_the_header() -> No
     assert (request.method, request.url, dict(request.params)) == ("GET", EVENTS, {"api-version": "2020-07-01"})
     assert dict(request.headers) == {"Metadata": "true"}
     assert request.body is None
+
+
+def test_a_poll_sends_the_tag_of_the_last_one_and_learns_the_next() -> None:
+    """C-9: an answer without a document says only that the list is that of the tag."""
+    tagged = RawAnswer(200, {"etag": '"1"', "date": "Wed, 18 Nov 2026 09:46:05 GMT"}, document(event()).body)
+    wire = Wire(tagged, answer(304, headers={"etag": '"1"'}), document())
+    hand = HandClock()
+    asked = service(wire, hand)
+    first = asked.poll()
+    assert first.reading is not None
+    assert [found.event_id for found in first.reading.document.events] == ["E-1"]
+    assert (first.tag, first.served_at, first.queried_at, first.asked_at) == ('"1"', NOW + 5.0, NOW, 0.0)
+    hand.passed = 7.0
+    second = asked.poll(tag=first.tag)
+    assert (second.reading, second.tag, second.served_at, second.queried_at, second.asked_at) == (None, '"1"', None, NOW + 7.0, 7.0)
+    third = asked.poll(tag=second.tag)
+    assert third.reading is not None
+    assert (third.reading.document.events, third.tag) == ((), None)
+    assert [dict(request.headers) for request in wire.requests] == [
+        {"Metadata": "true"},
+        {"Metadata": "true", "If-None-Match": '"1"'},
+        {"Metadata": "true", "If-None-Match": '"1"'},
+    ]
+
+
+def test_a_poll_bears_no_more_than_it_is_told_to() -> None:
+    wire = Wire(document())
+    service(wire, HandClock()).poll(at_most=10.0)
+    assert wire.patience == [10.0]
+
+
+def test_a_poll_takes_only_a_document_for_an_answer() -> None:
+    """C-5."""
+    with pytest.raises(DocumentError):
+        service(Wire(answer(200, b"<html>Welcome</html>")), HandClock()).poll(tag='"1"')
 
 
 def test_an_approval_is_one_post_for_all_ids_with_the_header() -> None:
@@ -102,6 +138,14 @@ def test_an_identity_without_a_name_is_an_error_that_says_what_to_do(body: Any) 
         "GET http://127.0.0.1:1/metadata/instance failed: the answer does not say the VM's name. The VM may be too young for it:"
         " try again in a minute, or give vm_name."
     )
+
+
+def test_a_name_that_is_known_need_not_be_in_the_answer() -> None:
+    """C-28: what the user has given goes before what the service says."""
+    for body in ({"compute": {"vmId": "1"}}, {"compute": {"name": "web_0", "vmId": "1"}}):
+        wire = Wire(answer(200, body))
+        assert service(wire, HandClock()).vm(otherwise="vm_name", known_name="db_0", at_most=5.0) == Vm("db_0", "1")
+        assert wire.patience == [5.0]
 
 
 @pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"web_0", b"", [], "web_0"])

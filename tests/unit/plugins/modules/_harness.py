@@ -27,9 +27,13 @@ INFO = "azure_scheduled_events_info"
 APPROVE = "azure_scheduled_event_approve"
 WAIT = "azure_scheduled_event_wait"
 MODULES = (INFO, APPROVE, WAIT)
+# Asks no metadata service, but a command on the host.
+HANDLERS = "azure_event_handlers"
 
 # Imported once: a test of the lookup may put Ansible's own loader of collections in place later.
-_PLUGINS = {name: importlib.import_module("ansible_collections.cloud_maintenance.azure.plugins.modules." + name) for name in MODULES}
+_PLUGINS = {
+    name: importlib.import_module("ansible_collections.cloud_maintenance.azure.plugins.modules." + name) for name in (*MODULES, HANDLERS)
+}
 
 # Imported here already, since ansible-test forks a process for each test, and each of them would import them anew.
 for _library in ("requests", "jmespath"):

@@ -138,7 +138,23 @@ def test_one_refusal_keeps_everything_from_being_posted(stage: Stage) -> None:
     stage.reboot("web_0", "web_1", event_id=SECOND)
     result = stage.approve(FIRST, SECOND)
     _refused(stage, result)
-    assert _words(result) == [(FIRST, "still_scheduled"), (SECOND, "refused")]
+    assert _words(result) == [(FIRST, "refused"), (SECOND, "refused")]
+
+
+def test_an_id_that_is_not_there_keeps_everything_from_being_posted_when_asked_for(stage: Stage) -> None:
+    stage.reboot("web_0")
+    result = stage.approve(FIRST, NEVER, if_missing="fail")
+    _refused(stage, result)
+    assert _words(result) == [(FIRST, "refused"), (NEVER, "gone")]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_check_mode_and_the_real_run_refuse_the_same(stage: Stage, check: bool) -> None:
+    stage.reboot("web_0")
+    stage.reboot("web_0", "web_1", event_id=SECOND)
+    result = stage.approve(FIRST, SECOND, check=check)
+    _refused(stage, result)
+    assert _words(result) == [(FIRST, "refused"), (SECOND, "refused")]
 
 
 def test_a_started_event_is_left_out(stage: Stage) -> None:
@@ -442,10 +458,50 @@ def test_an_old_document_is_read_again_before_the_post(stage: Stage) -> None:
     assert len(reads) == 2
 
 
-def test_a_service_that_is_always_too_slow_gets_no_post(stage: Stage) -> None:
+@pytest.mark.parametrize("check", [False, True])
+def test_a_service_that_is_always_too_slow_gets_no_post(stage: Stage, check: bool) -> None:
     stage.reboot("web_0")
     stage.slow(2.1)
-    _refused(stage, stage.approve(FIRST, ready_resources=["web_0"]))
+    result = stage.approve(FIRST, ready_resources=["web_0"], check=check)
+    _refused(stage, result)
+    assert _words(result) == [(FIRST, "refused")]
+    assert stage.requests() == ["GET"] * 3
+
+
+def test_a_service_that_answers_in_time_once_gets_the_post(stage: Stage) -> None:
+    stage.reboot("web_0")
+    reads: List[float] = []
+
+    def slow_twice() -> None:
+        reads.append(stage.simulator.now())
+        if len(reads) < 3:
+            stage.hands.advance(2.1)
+
+    stage.after("GET", slow_twice)
+    assert _words(stage.approve(FIRST, ready_resources=["web_0"])) == [(FIRST, "approved")]
+    assert stage.requests() == ["GET", "GET", "GET", "POST", "GET"]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_slow_service_is_fast_enough_when_there_is_nothing_to_post(stage: Stage, check: bool) -> None:
+    """C-25: what has started or is gone is left out, and for that a document may be old."""
+    stage.reboot("web_0", runs_for=None)
+    stage.simulator.start(FIRST)
+    stage.slow(2.5)
+    result = stage.approve(FIRST, NEVER, ready_resources=["web_0"], check=check)
+    assert not result.failed
+    assert (result.changed, result["posted"]) == (False, False)
+    assert _words(result) == [(FIRST, "already_started"), (NEVER, "gone")]
+    assert stage.requests() == ["GET", "GET"]
+
+
+def test_what_starts_while_the_service_is_slow_needs_no_post(stage: Stage) -> None:
+    stage.reboot("web_0", notice=2, runs_for=None)
+    stage.slow(2.5)
+    result = stage.approve(FIRST, ready_resources=["web_0"])
+    assert not result.failed
+    assert _words(result) == [(FIRST, "already_started")]
+    assert stage.requests() == ["GET", "GET"]
 
 
 # --- one id spoils a post for several ---------------------------------------------------------------------------------
@@ -502,8 +558,37 @@ def test_reading_is_repeated_as_long_as_it_may_be(stage: Stage) -> None:
 def test_nothing_is_posted_when_nothing_can_be_read(stage: Stage) -> None:
     stage.reboot("web_0")
     stage.simulator.fault("html", verb="GET", times=None)
-    assert stage.approve(FIRST).failed
-    assert stage.posts() == []
+    _refused(stage, stage.approve(FIRST))
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("path", ["instance", "events"])
+def test_a_failure_before_the_approval_says_that_nothing_was_posted(stage: Stage, path: str, check: bool) -> None:
+    stage.reboot("web_0")
+    stage.simulator.fault("status", verb="GET", path=path, status=500, times=None)
+    result = stage.approve(FIRST, check=check, diff=True)
+    _refused(stage, result)
+    assert "Nothing was posted. Event %s is not approved, and Azure does not wait for it." % FIRST in result.message
+    assert {"results", "diff"} & set(result.values) == set()
+
+
+def test_a_failure_after_the_first_reading_still_tells_of_each_event(stage: Stage) -> None:
+    stage.reboot("web_0")
+    stage.after("GET", lambda: (stage.hands.advance(3), stage.simulator.fault("status", verb="GET", status=500, times=None)))
+    result = stage.approve(FIRST, ready_resources=["web_0"])
+    _refused(stage, result)
+    assert _words(result) == [(FIRST, "refused")]
+
+
+def test_an_event_that_is_listed_again_too_late_is_not_called_scheduled(stage: Stage) -> None:
+    """C-15: listed again after a gap."""
+    stage.reboot("web_0")
+    stage.reboot("web_0", event_id=SECOND)
+    stage.simulator.fault("drop_event", event_id=SECOND, times=2)
+    result = stage.approve(FIRST, SECOND, ready_resources=["web_0"])
+    assert (result.failed, result.changed) == (True, True)
+    assert _words(result) == [(FIRST, "approved"), (SECOND, "refused")]
+    assert stage.posts() == [[FIRST]]
 
 
 # --- diff -------------------------------------------------------------------------------------------------------------

@@ -103,6 +103,11 @@ def test_a_rehearsal_from_the_command_line(serve: Serve, run: Run) -> None:
         "Event C: Freeze of web_2 will be announced at "
     )
     assert run(server, "cancel", "C")[1] == "Event C: Freeze of web_2 is gone (cancelled)"
+    assert re.fullmatch(
+        r"Event D: Rebot of web_0 is Scheduled, not before \S+Z\n"
+        r"Azure documents no type Rebot, only Freeze, Reboot, Redeploy, Preempt, Terminate; it is shown all the same",
+        run(server, "schedule", "Rebot", "web_0", "--event-id", "D")[1],
+    )
     assert run(server, "status")[1].splitlines()[0].endswith("; 3 VMs in 1 scope")
 
 
@@ -166,6 +171,12 @@ def test_commands_can_be_hooked_in_and_the_clock_can_be_faster(serve: Serve, run
         time.sleep(0.02)
     assert log.read_text().split() == ["start", "end"]
     assert json.loads(run(server, "status", "--json")[1])["settings"]["rate_limit"] == 5
+    server["process"].terminate()
+    said, _complaint = server["process"].communicate(timeout=10)
+    assert said.splitlines()[-1] == (
+        "imds_simulator: 0 VMs in 0 scopes, clock real x 100, realistic: as slow and as strict as the platform may be; the log keeps"
+        " 10000 requests"
+    )
 
 
 @pytest.mark.parametrize(

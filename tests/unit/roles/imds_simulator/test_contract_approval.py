@@ -305,3 +305,13 @@ def test_a_vm_that_is_made_anew_is_another_one(sim: Any, ask: Any) -> None:
     assert (before["name"], before["resourceId"]) == (after["name"], after["resourceId"])
     assert before["vmId"] != after["vmId"]
     assert ask.events("lonely") == []
+
+
+def test_a_vm_that_was_deleted_and_is_added_again_is_another_one(sim: Any, ask: Any) -> None:
+    """C-28: deleted, then made anew, as often as one likes."""
+    seen = set()
+    for _turn in range(3):
+        seen.add(ask.instance("lonely").json()["compute"]["vmId"])
+        sim.remove_vm("LONELY")
+        sim.add_vm("lonely")
+    assert len(seen) == 3
