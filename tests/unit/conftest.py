@@ -16,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent.parent / "roles" / "imds_simulator" / "files"))
+for role in ("imds_simulator", "event_handlers"):
+    sys.path.insert(0, str(HERE.parent.parent / "roles" / role / "files"))
 
 # A property test must give the same answer on each run of the checks; `explore` is for a developer who wants new examples.
 COMMON: Dict[str, Any] = dict(deadline=None, database=None, print_blob=True)

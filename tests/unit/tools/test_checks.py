@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -31,7 +32,8 @@ def test_nothing_is_missing_where_all_pythons_are(monkeypatch: pytest.MonkeyPatc
 def test_a_missing_python_is_named_with_what_cannot_run_and_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     having(monkeypatch, "3.9", "3.12", "3.13")
     assert environments.lacking() == [
-        "Python 3.8 is missing, so this cannot run: targets of ansible-core 2.16; install it, for example with `pyenv install 3.8`"
+        "Python 3.8 is missing, so this cannot run: hosts of the lab with the oldest Python of ansible-core 2.16,"
+        " targets of ansible-core 2.16; install it, for example with `pyenv install 3.8`"
     ]
 
 
@@ -77,6 +79,19 @@ def test_a_program_that_is_no_python_is_not_taken_for_one(tmp_path: Path) -> Non
 )
 def test_the_tests_of_a_log_are_counted(log: str, counted: Dict[str, int]) -> None:
     assert everything._count(log) == counted
+
+
+def test_a_check_that_wants_the_machine_for_itself_comes_last_and_beside_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(everything, "TIMES", tmp_path / "times.json")
+    one, two, lab = (everything.Check(name, "", frozenset(tags)) for name, tags in (("one", ()), ("two", ()), ("lab", ["alone"])))
+    assert everything._longest_first([lab, one, two]) == [one, two, lab]
+    running = [everything.Run(one, subprocess.Popen(["true"]), tmp_path / "log", 0.0)]
+    running[0].process.wait()
+    assert everything._next([lab], running) is None
+    assert everything._next([lab, two], running) == two
+    assert everything._next([lab], []) == lab
+    running[0].check = lab
+    assert everything._next([two], running) is None
 
 
 def report(covered: int, missing_branches: int) -> Dict[str, Any]:

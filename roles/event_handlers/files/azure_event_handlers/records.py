@@ -1,0 +1,304 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is known of one event on this host, and what was done for it: a value that is written whole before each effect. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
+
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._decision import Times
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import Event, fold, same_name
+
+from .errors import BrokenRecordError
+
+# Of the file. A newer one is not touched by an older program.
+FORMAT = 1
+
+SEEN, PREPARING, PREPARED, COMMITTED, STAYING = "SEEN", "PREPARING", "PREPARED", "COMMITTED", "STAYING"
+IMPACT, BACKING_OUT, BACKED_OUT, RECOVERING = "IMPACT", "BACKING_OUT", "BACKED_OUT", "RECOVERING"
+CLOSED, FOREIGN = "CLOSED", "FOREIGN"
+STATES = (SEEN, PREPARING, PREPARED, COMMITTED, STAYING, IMPACT, BACKING_OUT, BACKED_OUT, RECOVERING, CLOSED, FOREIGN)
+# Nothing more is done for these by itself.
+OVER = frozenset((CLOSED, FOREIGN))
+
+# How the event was last shown to this host; gone by two good answers, or without this VM's name.
+SCHEDULED, STARTED, GONE, NOT_NAMED = "scheduled", "started", "gone", "not_named"
+VIEWS = (SCHEDULED, STARTED, GONE, NOT_NAMED)
+
+# What a handler can be asked to do. CHECK is `inspect` once more, at commit.
+INSPECT, PREPARE, CHECK, RECOVER = "inspect", "prepare", "check", "recover"
+PHASES = (INSPECT, PREPARE, CHECK, RECOVER)
+
+# Of one piece of work: nothing done yet, about to be done or under way, over.
+IDLE, INTENDED, ENDED = "idle", "intended", "ended"
+PROGRESS = (IDLE, INTENDED, ENDED)
+# How it ended. UNCHANGED: it was so before, and is not ours to undo.
+DONE, UNCHANGED, FAILED, OUT_OF_TIME, STOPPED = "done", "unchanged", "failed", "out_of_time", "stopped"
+OUTCOMES = (DONE, UNCHANGED, FAILED, OUT_OF_TIME, STOPPED)
+
+
+@dataclass(frozen=True)
+class Work:
+    """One phase of one handler.
+
+    tries: how often it ended without being over (75, or a recovery that failed). interrupted: how often the machine stopped while it
+    ran. boot: the boot in which it was last intended. not_before: when it is tried again.
+    """
+
+    progress: str = IDLE
+    outcome: Optional[str] = None
+    exit: Optional[int] = None
+    tries: int = 0
+    interrupted: int = 0
+    boot: str = ""
+    not_before: float = 0.0
+    began: Optional[float] = None
+    ended: Optional[float] = None
+    tail: str = ""
+
+    @property
+    def over(self) -> bool:
+        return self.progress == ENDED
+
+    @property
+    def begun(self) -> bool:
+        """Whether it may have had an effect."""
+        return self.progress != IDLE or self.tries > 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One handler of this event, as it was configured when preparation began. file: a copy; limit: seconds for one run; environment:
+    NAME=value each; properties: of its unit.
+    """
+
+    handler: str
+    file: str
+    limit: float
+    required: bool
+    environment: Tuple[str, ...] = ()
+    properties: Tuple[str, ...] = ()
+    inspect: Work = Work()
+    prepare: Work = Work()
+    check: Work = Work()
+    recover: Work = Work()
+
+    def work(self, phase: str) -> Work:
+        found: Work = getattr(self, phase)
+        return found
+
+    def having(self, phase: str, work: Work) -> Step:
+        changes: Dict[str, Any] = {phase: work}
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def claimed(self) -> bool:
+        """Whether there is something of ours to undo."""
+        if self.recover.over:
+            return False
+        if self.prepare.over and self.prepare.outcome == UNCHANGED:
+            return False
+        return self.prepare.begun
+
+    @property
+    def ready(self) -> bool:
+        return self.prepare.over and self.prepare.outcome in (DONE, UNCHANGED) and not self.recover.begun
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Who has this record in hand, and until when it is his without a new word."""
+
+    name: str
+    run: str
+    lease_until: float
+
+    def is_same(self, other: Driver) -> bool:
+        return (self.name, self.run) == (other.name, other.run)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One occurrence of one event on this VM."""
+
+    event: Event
+    occurrence: int
+    vm_id: str
+    state: str = SEEN
+    view: str = SCHEDULED
+    times: Optional[Times] = None
+    driver: Optional[Driver] = None
+    committing: bool = False
+    commit_refused: Optional[str] = None
+    attempt: int = 0
+    deadline: Optional[float] = None
+    steps: Tuple[Step, ...] = ()
+    started_seen: bool = False
+    # Whether it was out of service when the event struck; None before.
+    hit_ready: Optional[bool] = None
+    reason: str = ""
+    # What the policy said, in its word; whether it was seen before it started.
+    decision: Optional[str] = None
+    noticed: bool = True
+    result: Optional[str] = None
+    first_seen: float = 0.0
+    last_seen: float = 0.0
+    # When it was first seen so, and when it was sure to be gone.
+    started_at: Optional[float] = None
+    gone_at: Optional[float] = None
+    changed_at: float = 0.0
+
+    @property
+    def key(self) -> str:
+        return key_of(self.event.event_id, self.occurrence)
+
+    @property
+    def is_open(self) -> bool:
+        return self.state not in OVER
+
+    @property
+    def gone(self) -> bool:
+        return self.view in (GONE, NOT_NAMED)
+
+    @property
+    def ready(self) -> bool:
+        return all(step.ready for step in self.steps if step.required)
+
+    def step_of(self, handler: str) -> Optional[Step]:
+        return next((step for step in self.steps if step.handler == handler), None)
+
+    def claims(self, handler: str) -> bool:
+        step = self.step_of(handler)
+        return self.is_open and step is not None and step.claimed
+
+    def is_prepared_for(self, handler: str) -> bool:
+        """Whether nothing is left to do for this handler before the event."""
+        step = self.step_of(handler)
+        return step is None or step.prepare.over
+
+    def having(self, index: int, phase: str, work: Work) -> Record:
+        steps = list(self.steps)
+        steps[index] = steps[index].having(phase, work)
+        return dataclasses.replace(self, steps=tuple(steps))
+
+
+def last_of(records: Iterable[Record], event_id: str) -> Optional[Record]:
+    """The last occurrence of this event."""
+    same = [record for record in records if same_name(record.event.event_id, event_id)]
+    return max(same, key=lambda record: record.occurrence, default=None)
+
+
+def key_of(event_id: str, occurrence: int) -> str:
+    """A name for files and units. What the service sends never becomes part of one (W-58)."""
+    return hashlib.sha256(("%s %d" % (fold(event_id), occurrence)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def unit_of(record: Record, index: int, phase: str) -> str:
+    """The same name for the same try, so that within one boot it cannot be begun twice."""
+    work = record.steps[index].work(phase)
+    return "azure-event-handler-%s-%d-%d-%s-%d-%d" % (record.key, record.attempt, index, phase, work.tries, work.interrupted)
+
+
+# --- as JSON -----------------------------------------------------------------------------------------------------------
+
+
+def to_json(record: Record) -> Dict[str, Any]:
+    return {"format": FORMAT, **dataclasses.asdict(record)}
+
+
+def parsed(body: bytes) -> Any:
+    """The JSON of a file, or BrokenRecordError."""
+    try:
+        return json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BrokenRecordError("record: it is not JSON (%s)" % type(error).__name__) from error
+
+
+def from_json(data: Any) -> Record:
+    """BrokenRecordError for whatever this program has not written so."""
+    values = _object(data, "record")
+    found = values.pop("format", None)
+    if isinstance(found, bool) or found != FORMAT:
+        raise BrokenRecordError("record: it has not format %d, which is what this program reads" % FORMAT)
+    values["event"] = made(Event, values.get("event"), "event")
+    values["times"] = None if values.get("times") is None else made(Times, values["times"], "times")
+    values["driver"] = None if values.get("driver") is None else made(Driver, values["driver"], "driver")
+    steps = values.get("steps")
+    if not isinstance(steps, list):
+        raise BrokenRecordError("steps: not a list")
+    values["steps"] = tuple(_step(step) for step in steps)
+    record: Record = made(Record, values, "record")
+    _one_of("state", record.state, STATES)
+    _one_of("view", record.view, VIEWS)
+    return record
+
+
+def _step(data: Any) -> Step:
+    values = _object(data, "step")
+    for phase in PHASES:
+        work: Work = made(Work, values.get(phase), phase)
+        _one_of("progress", work.progress, PROGRESS)
+        if work.outcome is not None:
+            _one_of("outcome", work.outcome, OUTCOMES)
+        values[phase] = work
+    step: Step = made(Step, values, "step")
+    return step
+
+
+def _object(data: Any, what: str) -> Dict[str, Any]:
+    if not isinstance(data, dict):
+        raise BrokenRecordError("%s: not an object" % what)
+    return dict(data)
+
+
+# The words in which dataclasses name the types of their fields, and what may stand there in JSON.
+_NUMBER = (int, float)
+# What a float holds exactly; a larger one was not written here, and counting with it can fail.
+_LARGEST_NUMBER = 2**53
+_KINDS: Mapping[str, Tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "float": _NUMBER,
+    "Optional[str]": (str, type(None)),
+    "Optional[bool]": (bool, type(None)),
+    "Optional[int]": (int, type(None)),
+    "Optional[float]": (*_NUMBER, type(None)),
+}
+
+
+def made(kind: Any, data: Any, what: str) -> Any:
+    """The dataclass of these values; every field is there and of its type, and no other."""
+    values = _object(data, what)
+    fields = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    if set(values) != set(fields):
+        raise BrokenRecordError("%s: has the keys %s instead of %s" % (what, ", ".join(sorted(values)), ", ".join(sorted(fields))))
+    for name, words in fields.items():
+        values[name] = _checked("%s.%s" % (what, name), values[name], words)
+    return kind(**values)
+
+
+def _checked(what: str, value: Any, words: str) -> Any:
+    if words == "Tuple[str, ...]":
+        if not isinstance(value, (list, tuple)) or not all(isinstance(entry, str) for entry in value):
+            raise BrokenRecordError("%s: not a list of texts" % what)
+        return tuple(value)
+    kinds = _KINDS.get(words)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BrokenRecordError("%s: %r is not a number to count with" % (what, value))
+    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+        raise BrokenRecordError("%s: not a number to count with" % what)
+    if kinds is not None and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
+        raise BrokenRecordError("%s: %r is not what belongs there" % (what, value))
+    return value
+
+
+def _one_of(what: str, value: str, known: Tuple[str, ...]) -> None:
+    if value not in known:
+        raise BrokenRecordError("%s: %r is none of %s" % (what, value, ", ".join(known)))

@@ -1,0 +1,543 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What azure_event_handlers asks of a host's command, and what it makes of the answers: with a command that says what it is told to."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+
+import pytest
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import Event
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._time import format_instant
+from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.modules._harness import FIRST, HANDLERS, SECOND, Result, run_module
+from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.modules.test_results_are_documented import (
+    _differences,
+    _documented,
+    _own,
+    _paths,
+    _sent,
+)
+from azure_event_handlers import asking, evidence, published
+from azure_event_handlers import records as r
+from azure_event_handlers.records import Driver, Record, Step, Work
+from azure_event_handlers.store import Hold
+
+# It writes down how it was called, and plays the answers of its folder one after the other: NAME.1, NAME.2, ...; the last one stays.
+STUB = """#!{python}
+import json, os, sys
+place = {place!r}
+with open(os.path.join(place, "calls"), "a") as calls:
+    calls.write(json.dumps(sys.argv[1:]) + "\\n")
+words = sys.argv[1:]
+if words[0] == "--root":
+    words = words[2:]
+name = os.path.join(place, words[0])
+number = 1
+while os.path.exists("%s.%d" % (name, number + 1)) and os.path.exists("%s.%d.played" % (name, number)):
+    number += 1
+with open("%s.%d" % (name, number)) as file:
+    answer = json.load(file)
+open("%s.%d.played" % (name, number), "w").close()
+sys.stdout.write(answer["out"])
+sys.stderr.write(answer["err"])
+sys.exit(answer["code"])
+"""
+
+MINE = {"driver": "playbook", "run_id": "4711"}
+NOW = time.time()
+WRITTEN = NOW - 600.0
+LATER = NOW + 7200.0
+EVENT = Event(FIRST, "Reboot", "Scheduled", "Platform", "VirtualMachine", ("web_0",), LATER, "", 9)
+WORK = {
+    "inspect": Work(r.ENDED, r.UNCHANGED, 1),
+    "prepare": Work(r.ENDED, r.DONE, 0, began=1.0, ended=2.0),
+}
+FRESH = Record(EVENT, 1, "vm-1", first_seen=LATER - 7300.0, last_seen=LATER - 7300.0, changed_at=LATER - 7300.0)
+
+
+def _driver(name: str = "playbook", run: str = "4711", seconds: float = 600.0) -> Driver:
+    return Driver(name, run, time.time() + seconds)
+
+
+def _record(state: str, driver: Optional[Driver] = None, **changes: Any) -> Record:
+    return replace(FRESH, state=state, driver=driver, attempt=1, steps=(Step("10-web", "/copy", 60.0, True, **WORK),), **changes)
+
+
+class Host:
+    """A host whose command has been told what to say."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.command = place / "azure-event-handlers"
+        self.command.write_text(STUB.format(python=sys.executable, place=str(place)), encoding="utf-8")
+        self.command.chmod(0o755)
+        self._told: Dict[str, int] = {}
+
+    def say(self, word: str, out: Any, *, code: int = 0, err: str = "") -> None:
+        self._told[word] = number = self._told.get(word, 0) + 1
+        text = out if isinstance(out, str) else json.dumps(out)
+        (self.place / ("%s.%d" % (word, number))).write_text(json.dumps({"out": text, "err": err, "code": code}), encoding="utf-8")
+
+    def show(self, *records: Record, hold: Optional[Hold] = None, agent: Any = None, **changes: Any) -> None:
+        status = published.Status(WRITTEN, "boot-1", "vm-1", hold=hold, records=tuple(records))
+        self.say("status", {**published.to_json(status), "agent": agent, **changes})
+
+    def answer(self, verdict: str, record: Optional[Record] = None, message: str = "As it is.") -> None:
+        given = asking.Verdict("any", verdict, message, FIRST, record)
+        self.say("request", given.as_dict(), code=0 if given.good else 1)
+
+    def run(self, *, check: bool = False, diff: bool = False, **options: Any) -> Result:
+        return run_module(HANDLERS, {"command": str(self.command), **options}, check=check, diff=diff)
+
+    def ask(self, request: str, **options: Any) -> Result:
+        driving = MINE if request in ("prepare", "commit", "abort") else {}
+        event = {} if request == "hold" else {"event_id": FIRST}
+        return self.run(request=request, **{**driving, **event, **options})
+
+    @property
+    def calls(self) -> List[List[str]]:
+        path = self.place / "calls"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    @property
+    def requests(self) -> List[List[str]]:
+        return [call for call in self.calls if "request" in call]
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+# --- what is asked ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"request": "prepare", "event_id": FIRST, "run_id": 4711, "within": "5m", "budget": 600, "clock_error": "2s", "lease": 90},
+            [
+                *["prepare", FIRST, "--json", "--driver=playbook", "--run-id=4711", "--timeout=30m"],
+                *["--lease=90", "--within=5m", "--budget=600", "--clock-error=2s"],
+            ],
+        ),
+        (
+            {"request": "commit", "event_id": FIRST, "run_id": "4711", "driver": "tower", "timeout": "90s"},
+            ["commit", FIRST, "--json", "--driver=tower", "--run-id=4711", "--timeout=90s", "--lease=10m"],
+        ),
+        (
+            {"request": "abort", "event_id": " %s " % FIRST, "run_id": "-x --y"},
+            ["abort", FIRST, "--json", "--driver=playbook", "--run-id=-x --y", "--timeout=30m"],
+        ),
+        ({"request": "recover", "event_id": FIRST}, ["recover", FIRST, "--json", "--timeout=30m"]),
+        (
+            {"request": "hold", "by": "ann", "hold_for": "2h", "reason": "a\nrestore of $HOME; `id`\n"},
+            ["hold", "--json", "--by=ann", "--timeout=30m", "--for=2h", "--reason=a restore of $HOME; `id`"],
+        ),
+        ({"request": "release", "by": "ann"}, ["release", "--json", "--by=ann", "--timeout=30m"]),
+        (
+            {"request": "release", "event_id": FIRST, "by": "ann", "force": "yes"},
+            ["release", FIRST, "--json", "--by=ann", "--timeout=30m", "--force"],
+        ),
+    ],
+    ids=lambda value: value["request"] + ("+" if "force" in value else "") if isinstance(value, dict) else "",
+)
+def test_a_request_becomes_these_words_and_no_shell_sees_them(host: Host, options: Dict[str, Any], words: List[str]) -> None:
+    host.show()
+    host.answer("done")
+    result = host.run(**options)
+    assert not result.failed
+    assert host.requests == [["request", *words]]
+    assert result["asked"] == [str(host.command), "request", *words]
+
+
+def test_options_of_other_requests_are_left_out_so_that_they_can_be_defaults(host: Host) -> None:
+    host.show()
+    host.answer("done")
+    host.ask("recover", lease="2h", run_id="4711", within="1m", hold_for="2h", reason="x")
+    assert host.requests == [["request", "recover", FIRST, "--json", "--timeout=30m"]]
+
+
+def test_a_rehearsal_has_its_own_root_in_each_call(host: Host, tmp_path: Path) -> None:
+    host.show()
+    host.answer("done")
+    host.say("evidence", "", code=1, err="There is no record of an event X here; there are: none.\n")
+    host.ask("recover", root=str(tmp_path), gather_evidence=True)
+    assert [call[:2] for call in host.calls] == [["--root", str(tmp_path)]] * 4
+
+
+def test_without_a_request_only_the_status_is_read(host: Host) -> None:
+    host.show(_record(r.PREPARED, _driver()))
+    result = host.run()
+    assert host.calls == [["status", "--json"]]
+    assert not result.changed
+    assert {"ok", "verdict", "message", "asked", "evidence"}.isdisjoint(result.values)
+    assert (result["state"], result["handlers"]) == (None, [])
+    assert [record["state"] for record in result["status"]["records"]] == ["PREPARED"]
+
+
+def test_the_state_and_the_handlers_of_one_event_can_be_asked_for(host: Host) -> None:
+    host.show(_record(r.CLOSED), replace(_record(r.PREPARED, _driver()), occurrence=2))
+    result = host.run(event_id=FIRST.lower())
+    assert result["state"] == "PREPARED"
+    assert [(one["name"], one["prepare"]) for one in result["handlers"]] == [("10-web", {"outcome": "done", "exit": 0})]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"request": "recover", "event_id": ""}, "event_id: '' is not the id of an event."),
+        ({"request": "release", "event_id": " "}, "event_id: ' ' is not the id of an event."),
+        ({"request": "recover", "event_id": "--force"}, "event_id: '--force' is not the id of an event."),
+        ({"request": "recover", "event_id": "a b"}, "event_id: 'a b' is not the id of an event."),
+        ({"request": "hold", "event_id": FIRST}, "event_id: a hold is for all events of this host; leave it out."),
+        (
+            {"request": "release", "force": True},
+            "force: it is for request: release of one event; give its event_id, or leave force out.",
+        ),
+        (
+            {"request": "recover", "event_id": FIRST, "force": True},
+            "force: it is for request: release of one event; give its event_id, or leave force out.",
+        ),
+        ({"gather_evidence": True}, "gather_evidence: whose? Give event_id as well."),
+        ({"request": "hold", "by": "a\x07b"}, "by: 'a\\x07b' is not a line of text."),
+        ({"request": "abort", "event_id": FIRST, "run_id": ""}, "run_id: '' is not a line of text."),
+        (
+            {"request": "hold", "hold_for": "soon"},
+            "hold_for: 'soon' is not a duration: give seconds, or a number with s, m, h or d such as 15m.",
+        ),
+        (
+            {"request": "recover", "event_id": FIRST, "timeout": "9 minutes"},
+            "timeout: '9 minutes' is not a duration: give seconds, or a number with s, m, h or d such as 15m.",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_the_host_is_asked(host: Host, options: Dict[str, Any], message: str) -> None:
+    """An empty variable must not turn "give this event back" into "end the hold"."""
+    for check in (False, True):
+        result = host.run(check=check, **options)
+        assert (result.failed, result.message) == (True, message)
+    assert host.calls == []
+
+
+@pytest.mark.parametrize("request_", ["prepare", "commit", "abort"])
+def test_a_driver_has_to_say_in_which_run(host: Host, request_: str) -> None:
+    result = host.run(request=request_, event_id=FIRST)
+    assert result.failed
+    assert "run_id" in result.message
+    assert host.calls == []
+
+
+# --- what comes of it -------------------------------------------------------------------------------------------------
+
+PREPARED = _record(r.PREPARED, _driver())
+BACKED_OUT = _record(r.BACKED_OUT)
+IN_OTHER_HANDS = _record(r.PREPARED, _driver(run="4712"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "verdict", "before", "after", "changed"),
+    [
+        ("prepare", asking.READY, [], [PREPARED], True),
+        ("prepare", asking.READY, [FRESH], [PREPARED], True),
+        ("prepare", asking.READY, [PREPARED], [replace(PREPARED, driver=_driver(seconds=1200))], False),
+        ("prepare", asking.READY, [replace(PREPARED, driver=_driver(run="4710", seconds=-5))], [PREPARED], True),
+        ("prepare", asking.READY, [_record(r.CLOSED)], [replace(PREPARED, occurrence=2)], True),
+        ("prepare", asking.NOT_READY, [FRESH], [BACKED_OUT], True),
+        ("prepare", asking.NOT_READY, [BACKED_OUT], [replace(BACKED_OUT, attempt=2)], True),
+        ("prepare", asking.PENDING, [FRESH], [_record(r.PREPARING, _driver())], True),
+        ("prepare", asking.REFUSED, [], [FRESH], False),
+        ("commit", asking.COMMITTED, [PREPARED], [_record(r.COMMITTED, _driver())], True),
+        ("commit", asking.COMMITTED, [_record(r.COMMITTED, _driver())], [_record(r.COMMITTED, _driver())], False),
+        ("commit", asking.COMMIT_REFUSED, [PREPARED], [replace(PREPARED, commit_refused="10-web says that it is in service")], False),
+        ("abort", asking.FILED, [PREPARED], [replace(PREPARED, driver=None)], True),
+        ("abort", asking.FILED, [BACKED_OUT], [BACKED_OUT], False),
+        ("recover", asking.BACK, [PREPARED], [BACKED_OUT], True),
+        ("recover", asking.BACK, [BACKED_OUT], [BACKED_OUT], False),
+        ("release", asking.BACK, [_record(r.COMMITTED, _driver())], [BACKED_OUT], True),
+    ],
+)
+def test_changed_is_what_the_request_has_changed(
+    host: Host, request_: str, verdict: str, before: List[Record], after: List[Record], changed: bool
+) -> None:
+    host.show(*before)
+    host.show(*after)
+    host.answer(verdict, after[0])
+    result = host.ask(request_, if_refused="ok")
+    assert not result.failed
+    assert result.changed == changed
+    assert result["ok"] == (verdict in asking.GOOD)
+    assert (result["verdict"], result["message"], result["state"]) == (verdict, "As it is.", after[0].state)
+
+
+ANN = Hold("ann", NOW + 7200.0, "restore")
+
+
+@pytest.mark.parametrize(
+    ("request_", "before", "after", "changed"),
+    [
+        ("hold", None, ANN, True),
+        ("hold", ANN, replace(ANN, until=ANN.until + 10.0), False),
+        ("hold", ANN, replace(ANN, until=ANN.until + 3600.0), True),
+        ("hold", ANN, replace(ANN, reason="upgrade"), True),
+        ("hold", replace(ANN, name="bob"), ANN, True),
+        ("hold", replace(ANN, until=NOW - 60.0), ANN, True),
+        ("release", ANN, None, True),
+        ("release", None, None, False),
+        ("release", replace(ANN, until=NOW - 60.0), None, False),
+        # Its file cannot be read, and so nobody knows until when.
+        ("release", replace(ANN, until=WRITTEN), None, True),
+    ],
+)
+def test_changed_of_a_hold_is_that_it_was_set_moved_or_ended(
+    host: Host, request_: str, before: Optional[Hold], after: Optional[Hold], changed: bool
+) -> None:
+    host.show(hold=before)
+    host.show(hold=after)
+    host.answer(asking.FILED)
+    assert host.run(request=request_, by="ann", reason="restore", hold_for="2h").changed == changed
+
+
+def test_the_verdict_keeps_its_state_when_the_host_has_moved_on(host: Host) -> None:
+    host.show(PREPARED)
+    host.show(_record(r.IMPACT, _driver()))
+    host.answer(asking.COMMITTED, _record(r.COMMITTED, _driver()))
+    result = host.ask("commit")
+    assert (result["state"], result["status"]["records"][0]["state"]) == ("COMMITTED", "IMPACT")
+
+
+@pytest.mark.parametrize("verdict", [asking.NOT_READY, asking.COMMIT_REFUSED, asking.REFUSED, asking.PENDING])
+def test_a_no_fails_the_task_unless_it_is_wanted_as_data(host: Host, verdict: str) -> None:
+    host.show(FRESH)
+    host.answer(verdict, BACKED_OUT, "10-web is not ready: failed.")
+    failed = host.ask("prepare")
+    assert (failed.failed, failed.message, failed["ok"], failed["verdict"]) == (True, "10-web is not ready: failed.", False, verdict)
+    told = host.ask("prepare", if_refused="ok")
+    assert (told.failed, told["ok"], told["message"], told["handlers"][0]["name"]) == (
+        False,
+        False,
+        "10-web is not ready: failed.",
+        "10-web",
+    )
+
+
+def test_a_refusal_on_the_way_to_the_executor_is_a_no_like_any_other(host: Host) -> None:
+    """The command itself turns away what the metadata service does not show."""
+    host.show(PREPARED)
+    host.say("request", {"ok": False, "verdict": "refused", "message": "The service does not show the event."}, code=1)
+    result = host.ask("commit", if_refused="ok")
+    assert (result.failed, result["ok"], result["verdict"], result["state"]) == (False, False, "refused", "PREPARED")
+    assert not result.changed
+
+
+def test_a_diff_is_of_the_state_and_of_who_has_it_in_hand(host: Host) -> None:
+    host.show(FRESH, hold=None)
+    host.show(PREPARED, hold=None)
+    host.answer(asking.READY, PREPARED)
+    assert host.ask("prepare", diff=True)["diff"] == {
+        "before": {"state": "SEEN", "driver": None, "run": None, "held_by": None},
+        "after": {"state": "PREPARED", "driver": "playbook", "run": "4711", "held_by": None},
+    }
+    assert "diff" not in host.ask("prepare").values
+
+
+# --- check mode -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "records", "hold", "after"),
+    [
+        ({"request": "prepare"}, [], None, "PREPARED"),
+        ({"request": "prepare"}, [FRESH], None, "PREPARED"),
+        ({"request": "prepare"}, [_record(r.CLOSED)], None, "PREPARED"),
+        ({"request": "prepare"}, [PREPARED], None, None),
+        ({"request": "prepare"}, [IN_OTHER_HANDS], None, None),
+        ({"request": "prepare"}, [_record(r.PREPARED, _driver(run="4712", seconds=-5))], None, "PREPARED"),
+        ({"request": "prepare"}, [_record(r.STAYING)], None, None),
+        ({"request": "prepare"}, [FRESH], ANN, None),
+        ({"request": "commit"}, [PREPARED], None, "COMMITTED"),
+        ({"request": "commit"}, [PREPARED], ANN, None),
+        ({"request": "commit"}, [IN_OTHER_HANDS], None, None),
+        ({"request": "commit"}, [FRESH], None, None),
+        ({"request": "commit"}, [_record(r.COMMITTED, _driver())], None, None),
+        ({"request": "abort"}, [PREPARED], None, "PREPARED"),
+        ({"request": "abort"}, [_record(r.PREPARED)], None, None),
+        ({"request": "abort"}, [IN_OTHER_HANDS], None, None),
+        ({"request": "abort"}, [BACKED_OUT], None, None),
+        ({"request": "recover"}, [IN_OTHER_HANDS], None, "BACKED_OUT"),
+        ({"request": "recover"}, [_record(r.STAYING)], None, "BACKED_OUT"),
+        ({"request": "recover"}, [_record(r.COMMITTED, _driver())], None, None),
+        ({"request": "recover"}, [], None, None),
+        ({"request": "release"}, [_record(r.COMMITTED, _driver())], None, None),
+        ({"request": "release", "force": True}, [_record(r.COMMITTED, _driver())], None, "BACKED_OUT"),
+    ],
+)
+def test_check_mode_asks_nothing_and_foresees_the_change(
+    host: Host, options: Dict[str, Any], records: List[Record], hold: Optional[Hold], after: Optional[str]
+) -> None:
+    """A request that would be refused changes nothing, and check mode never says that a host is ready."""
+    host.show(*records, hold=hold)
+    result = host.ask(**options, check=True, diff=True)
+    assert host.calls == [["status", "--json"]]
+    assert (result.failed, result["ok"], result["verdict"]) == (False, False, "not_asked")
+    assert result.changed == (after is not None)
+    assert result["asked"][1:4] == ["request", options["request"], FIRST]
+    changed = result["diff"]["before"] != result["diff"]["after"]
+    assert changed == (after is not None)
+    assert result["diff"]["after"]["state"] == (after or (records[0].state if records else None))
+
+
+@pytest.mark.parametrize(
+    ("options", "hold", "changed"),
+    [
+        ({"request": "hold", "by": "ann", "reason": "restore", "hold_for": "2h"}, None, True),
+        ({"request": "hold", "by": "ann", "reason": "restore", "hold_for": "2h"}, ANN, False),
+        ({"request": "hold", "by": "ann", "reason": "restore", "hold_for": "4h"}, ANN, True),
+        ({"request": "hold", "by": "ann", "reason": "restore"}, ANN, True),
+        ({"request": "hold", "reason": "restore", "hold_for": "2h"}, ANN, True),
+        ({"request": "release"}, ANN, True),
+        ({"request": "release"}, None, False),
+    ],
+)
+def test_check_mode_foresees_a_hold_and_its_end(host: Host, options: Dict[str, Any], hold: Optional[Hold], changed: bool) -> None:
+    host.show(hold=None if hold is None else replace(hold, until=time.time() + 7200.0))
+    result = host.run(check=True, **options)
+    assert (result.failed, result.changed, host.requests) == (False, changed, [])
+
+
+# --- what keeps the host from answering -------------------------------------------------------------------------------
+
+NO_EXECUTOR = asking._NO_ANSWER % asking.ANSWER_WITHIN
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"out": {"ok": False, "verdict": "no_answer", "message": NO_EXECUTOR}, "code": 4}, NO_EXECUTOR),
+        (
+            {"out": {"ok": False, "verdict": "error", "message": "/etc/x/config.json, mode: 'a' is none of watch"}, "code": 2},
+            "/etc/x/config.json, mode: 'a' is none of watch.",
+        ),
+        ({"out": {"ok": False, "verdict": "error", "message": "GET URL failed: ..."}, "code": 5}, "GET URL failed: ..."),
+        (
+            {"out": "", "err": "usage: x\nx: error: unrecognized arguments: --y\n", "code": 2},
+            "{command} request failed with exit code 2: x: error: unrecognized arguments: --y.",
+        ),
+        ({"out": "", "err": "", "code": 70}, "{command} request failed with exit code 70: it said nothing."),
+        ({"out": "Done.", "code": 0}, "{command} request {strange}"),
+        ({"out": [1], "code": 0}, "{command} request {strange}"),
+        ({"out": {"ok": "yes", "verdict": "ready", "message": ""}, "code": 0}, "{command} request {strange}"),
+        ({"out": {"verdict": "ready"}, "code": 0}, "{command} request {strange}"),
+    ],
+)
+@pytest.mark.parametrize("if_refused", ["fail", "ok"])
+def test_a_host_that_cannot_answer_fails_the_task_whatever_is_done_about_a_no(
+    host: Host, answer: Dict[str, Any], message: str, if_refused: str
+) -> None:
+    strange = "answered what is not known here: let the role event_handlers install the version of this collection, which the module is of."
+    host.show()
+    host.say("request", **answer)
+    result = host.ask("prepare", if_refused=if_refused)
+    assert (result.failed, result.message) == (True, message.format(command=host.command, strange=strange))
+    assert "ok" not in result.values
+
+
+@pytest.mark.parametrize(
+    ("missing", "why"),
+    [("nowhere", "is not there"), ("folder", "cannot be run (Permission denied)"), ("calls/azure-event-handlers", "is not there")],
+)
+def test_a_command_that_is_missing_is_said_with_what_to_do(host: Host, missing: str, why: str) -> None:
+    (host.place / "folder").mkdir()
+    (host.place / "calls").touch()
+    command = str(host.place / missing)
+    result = host.ask("prepare", command=command, if_refused="ok")
+    assert (result.failed, result.message) == (
+        True,
+        "%s %s: install it with the role cloud_maintenance.azure.event_handlers, or say in command where it is." % (command, why),
+    )
+
+
+def test_a_host_without_the_role_fails_with_the_commands_own_words(host: Host) -> None:
+    message = "/run/azure-event-handlers/status.json is not there: is the role event_handlers installed on this host?"
+    host.say("status", {"ok": False, "verdict": "error", "message": message}, code=4)
+    result = host.run()
+    assert (result.failed, result.message) == (True, message)
+
+
+@pytest.mark.parametrize("changes", [{"records": None}, {"hold": 7}, {"records": [{"event": {}}]}, {"agent": "?"}])
+def test_a_status_of_another_version_is_not_guessed_at(host: Host, changes: Mapping[str, Any]) -> None:
+    host.show(**changes)
+    result = host.run(event_id=FIRST)
+    assert result.failed
+    assert result.message.startswith("%s status answered what is not known here: " % host.command)
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------------
+
+
+def test_evidence_of_an_event_that_nobody_knows_is_nothing(host: Host) -> None:
+    host.show()
+    host.say("evidence", "", code=1, err="There is no record of an event %s here; there are: none.\n" % FIRST)
+    assert host.run(event_id=FIRST, gather_evidence=True)["evidence"] is None
+
+
+def test_evidence_that_cannot_be_read_is_a_failure(host: Host) -> None:
+    host.show()
+    host.say("evidence", "", code=1, err="/var/lib/azure-event-handlers/records: permission denied; run this as root, or with sudo.\n")
+    result = host.run(event_id=FIRST, gather_evidence=True)
+    assert result.failed
+    assert result.message == "/var/lib/azure-event-handlers/records: permission denied; run this as root, or with sudo."
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def _results(host: Host) -> List[Tuple[str, Result]]:
+    """The module in the moods in which it ends, with everything filled in that there can be."""
+    whole = replace(
+        _record(r.PREPARED, _driver(), commit_refused="10-web says that it is in service", deadline=NOW, started_at=NOW, gone_at=NOW),
+        decision="prepare",
+        result="recovered",
+    )
+    second = replace(FRESH, event=replace(EVENT, event_id=SECOND, not_before=None))
+    host.show(whole, second, hold=ANN, agent={"written_at": NOW}, problems=["The disk is full."], broken=["x.broken-1"])
+    host.say("evidence", evidence.of(whole, [], now=NOW))
+    host.answer(asking.READY, whole)
+    found = [
+        ("success", host.run(event_id=FIRST, gather_evidence=True)),
+        ("success", host.ask("prepare", gather_evidence=True)),
+        ("success", host.ask("prepare", check=True, diff=True, gather_evidence=True)),
+        ("success", host.run()),
+    ]
+    host.answer(asking.REFUSED, whole)
+    return [*found, ("refused", host.ask("prepare", gather_evidence=True)), ("success", host.ask("prepare", if_refused="ok"))]
+
+
+def test_each_key_in_a_result_is_documented_and_the_other_way_round(host: Host) -> None:
+    documented = _documented(HANDLERS)
+    seen: Set[str] = set()
+    for mood, result in _results(host):
+        assert result.failed == (mood != "success"), result.message
+        assert list(_differences(documented, _own(result))) == []
+        seen.update(_sent(documented, _own(result)))
+    assert seen == set(_paths(documented))
+
+
+def test_times_are_words_and_nothing_else_is_left_as_the_host_has_it(host: Host) -> None:
+    status = dict(_results(host)[0][1]["status"])
+    assert status["written_at"] == format_instant(WRITTEN)
+    assert status["agent_seen_at"] == format_instant(NOW)
+    assert (status["problems"], status["broken"]) == (["The disk is full."], ["x.broken-1"])
+    assert (status["hold"]["by"], status["hold"]["reason"], status["hold"]["until"][-1]) == ("ann", "restore", "Z")
+    record = status["records"][0]
+    assert (record["driver"]["name"], record["driver"]["run"], record["driver"]["lease_until"][-1]) == ("playbook", "4711", "Z")
+    assert record["open"]
+    assert status["records"][1]["driver"] is None
+    assert set(asdict(FRESH)) - set(record) == {"steps", "times", "committing", "started_seen", "hit_ready", "noticed"}
