@@ -11,10 +11,10 @@ START = @export PYTHON='$(PYTHON)'; $(FIND_PYTHON); exec "$$candidate" tests/too
 PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help rehearse test unit check checks format mutation bench docs pythons clean
+.PHONY: help rehearse test unit check checks format mutation lab lab-down bench docs pythons clean
 
 help: ## list these commands
-	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 rehearse: ## a shared Reboot from notice to end, on a simulator on this machine (first run: a minute to set up)
 	$(START) rehearse
@@ -37,7 +37,13 @@ format: ## lay out every Python file as the check ruff wants it
 mutation: ## mutation testing of the pure files: killed and total for each
 	$(START) nox mutation $(if $(ARGS),-- $(ARGS))
 
-bench: ## what a task of ours costs beside ping and uri, and the simulator's speed
+lab: ## real hosts that freeze, reboot and vanish: systemd, sshd and a metadata service each (root; HOSTS=6)
+	$(START) lab up --hosts $(or $(HOSTS),6)
+
+lab-down: ## take the lab down; nothing of it is left
+	$(START) lab down
+
+bench: ## what a task of ours costs beside ping and uri, and the simulator's speed; ARGS=host: what a host costs (root, 6 minutes)
 	$(START) bench $(ARGS)
 
 docs: ## build the site
@@ -46,5 +52,6 @@ docs: ## build the site
 pythons: ## the Pythons of this machine
 	$(START) pythons
 
-clean: ## forget everything that was set up or built here
+clean: ## forget everything that was set up or built here; a lab is taken down first
+	@if ls .cache/lab/labs/* > /dev/null 2>&1; then $(MAKE) --no-print-directory lab-down; fi
 	rm -rf .cache .nox .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/output *.tar.gz

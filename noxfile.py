@@ -8,6 +8,7 @@ Two sessions with a tag in common are never run at the same time.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -23,7 +24,7 @@ import environments
 import pythons
 import system
 import trees
-from places import CACHE, COLLECTION, ROOT
+from places import CACHE, COLLECTION, LAB, ROOT
 
 nox.options.default_venv_backend = "none"
 
@@ -32,6 +33,9 @@ RUNTIME = ("meta", "plugins", "roles", "playbooks")  # with these alone the coll
 TOOLS = "tests/tools"
 WORKERS = "4"
 SIMULATOR = "roles/imds_simulator/files"
+HANDLERS = "roles/event_handlers/files"
+# Files of the lab's tests that play many scenarios at the same time.
+CROWDED = ("test_hosts_awkward", "test_hosts_through_events", "test_hosts_killed", "test_no_request_lost")
 
 
 def program(session: nox.Session, environment: str, name: str = "python") -> str:
@@ -106,6 +110,15 @@ def properties(session: nox.Session) -> None:
     several = ["--durations=10", "--numprocesses", "2", *files]
     environment = with_tree(HYPOTHESIS_PROFILE="ci", **with_locales(session))
     session.run(program(session, "unit"), "-m", "pytest", *(session.posargs or several), env=environment, external=True)
+
+
+@nox.session
+def paths(session: nox.Session) -> None:
+    """Every path that two events can take through a host, with kills, reboots, failures and mistakes on it; and lives of processes."""
+    places = [trees.linked(), ROOT / HANDLERS, ROOT / SIMULATOR, ROOT / "tests" / "paths"]
+    environment = with_tree(PYTHONPATH=os.pathsep.join(str(place) for place in places))
+    arguments = session.posargs or ["--numprocesses", "2", "--durations=10", "tests/paths", "tests/lives"]
+    session.run(program(session, "unit"), "-m", "pytest", *arguments, env=environment, external=True)
 
 
 @nox.session(tags=["home-2.16"], name="units-2.16-lowest")
@@ -208,25 +221,30 @@ def ruff(session: nox.Session) -> None:
 
 @nox.session
 def mypy(session: nox.Session) -> None:
-    """mypy: no untyped definition in the plugins, the simulator and the tools; what targets run also as Python 3.8."""
+    """mypy: no untyped definition in the plugins, the simulator, the lab and the tools; what targets run also as Python 3.8."""
     plugins = f"ansible_collections.{COLLECTION}.plugins"
-    environment = {**with_tree(), "MYPYPATH": os.pathsep.join([str(trees.linked()), str(ROOT / SIMULATOR)])}
-    tools = {**environment, "MYPYPATH": os.pathsep.join([TOOLS, "tests/mutation", SIMULATOR])}
+    environment = {**with_tree(), "MYPYPATH": os.pathsep.join([str(trees.linked()), str(ROOT / SIMULATOR), str(ROOT / HANDLERS)])}
+    tools = {**environment, "MYPYPATH": os.pathsep.join([TOOLS, "tests/mutation", *LAB])}
 
     def check(environment_name: str, variables: Dict[str, str], *arguments: str) -> None:
         cache = str(CACHE / "mypy" / environment_name)
         command = [program(session, environment_name), "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", cache]
         session.run(*command, *arguments, env=variables, external=True)
 
-    check("static", environment, "-p", plugins, "-p", "imds_simulator")
+    parts = ["-p", "imds_simulator", "-p", "azure_event_handlers", "-m", "installer", "-m", "start"]
+    check("static", environment, "-p", plugins, *parts)
     # The older mypy is there for what Python 3.8 lacks; it follows a None less well than the newer one, which has just looked.
     older = ["--python-version", "3.8", "--disable-error-code", "union-attr"]
-    check("static-3.8", environment, *older, "-p", f"{plugins}.module_utils", "-p", "imds_simulator")
+    check("static-3.8", environment, *older, "-p", f"{plugins}.module_utils", *parts)
+    # Each stands alone, and has no ending in its name.
+    for handler in sorted((ROOT / HANDLERS / "handlers").iterdir()):
+        check("static-3.8", environment, *older, "--scripts-are-modules", str(handler.relative_to(ROOT)))
     check(
         "static",
         tools,
         *sorted(str(path.relative_to(ROOT)) for folder in (TOOLS, "tests/mutation") for path in (ROOT / folder).glob("*.py")),
     )
+    check("static", tools, "-p", "lab")
 
 
 @nox.session(name="docs-lint")
@@ -286,6 +304,34 @@ def rehearsal(session: nox.Session) -> None:
     """The rehearsal fails where a step does not hold, and leaves nothing behind."""
     python, arguments = program(session, "unit"), session.posargs or ["--numprocesses", "2", "tests/rehearsal"]
     session.run(python, "-m", "pytest", *arguments, env=trees.play_environment("unit"), external=True)
+
+
+@nox.session(tags=["alone"])
+def lab(session: nox.Session) -> None:
+    """Real hosts that freeze, reboot and vanish, with both versions of Ansible and the oldest Pythons of targets (as root)."""
+    try:
+        system.prepare_lab()
+    except environments.Missing as missing:
+        session.error(str(missing))
+    own = with_tree()
+    environment = {
+        **own,
+        "PYTHONPATH": os.pathsep.join([own["PYTHONPATH"], *LAB]),
+        "CLOUD_MAINTENANCE_CORES": json.dumps({core: os.path.dirname(program(session, f"core-{core}")) for core in CORES}),
+        "CLOUD_MAINTENANCE_TARGETS": json.dumps({version: program(session, f"target-{version}") for version in ("3.8", "3.9")}),
+    }
+
+    def play(*arguments: str) -> None:
+        session.run(program(session, "unit"), "-m", "pytest", *arguments, env=environment, external=True)
+
+    if session.posargs:
+        play(*session.posargs)
+        return
+    # Most of the time they wait for hosts, so three files at a time keep two cores busy; those with many hosts do that one by one.
+    crowded = [f"tests/lab/tests/{name}.py" for name in CROWDED]
+    several = ["--numprocesses", "3", "--dist", "loadfile", *(f"--ignore={name}" for name in crowded)]
+    play(*several, "--durations=10", "tests/lab/tests")
+    play("--durations=5", *crowded)
 
 
 @nox.session(default=False)

@@ -163,6 +163,21 @@ def test_a_module_that_breaks_its_promise_fails_the_rehearsal_at_this_step(
     assert reason in text
 
 
+@pytest.mark.parametrize("notice", ["30s", "59", "soon"])
+def test_a_notice_too_short_to_approve_in_is_refused_before_anything_is_announced(notice: str) -> None:
+    code, text = rehearsed(settings={"rehearse_notice": notice})
+    assert code == 1, text
+    assert "rehearse_notice is %s: give at least 1m" % notice in text
+
+
+def test_the_page_has_every_variable_of_the_playbook_with_its_default() -> None:
+    playbook = (ROOT / "playbooks" / "rehearse.yml").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "docsite" / "rst" / "rehearsing.rst").read_text(encoding="utf-8")
+    defaults = re.findall(r"^    (rehearse_\w+): ([^\n{]+)$", playbook, re.MULTILINE)
+    assert len(defaults) == 6
+    assert sorted(re.findall(r"\* - ``(rehearse_\w+)``\n     - ``(.+)``", page)) == sorted(defaults)
+
+
 def test_without_ansible_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANSIBLE_COLLECTIONS_PATH")
     code, text = rehearsed()

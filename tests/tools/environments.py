@@ -42,6 +42,9 @@ TARGETS: Dict[str, Tuple[str, Tuple[str, ...]]] = {"2.16": ("3.8", ("3.12",)), "
 ANY = (*NEWEST, "3.11", "3.10")  # where an ansible-core older than the newest will do
 RECIPES: Dict[str, Recipe] = {
     "nox": Recipe(("3.12", "3.13", "3.14", "3.11", "3.10", "3.9"), ("nox",), "nox, which runs the checks,"),
+    # What modules run with on the hosts of the lab, mounted there.
+    "target-3.8": Recipe(("3.8",), ("runtime",), "hosts of the lab with the oldest Python of ansible-core 2.16"),
+    "target-3.9": Recipe(("3.9",), ("runtime",), "hosts of the lab with the oldest Python of the newest ansible-core"),
     "play": Recipe(ANY, ("ansible-any", "runtime"), "the rehearsal"),
     "unit": Recipe(ANY, ("ansible-any", "unit"), "unit tests"),
     "core-2.16": Recipe(OLDEST, ("ansible-2.16", "ansible-test", "runtime"), "ansible-core 2.16"),

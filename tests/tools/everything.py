@@ -21,6 +21,7 @@ import pythons
 from places import CACHE, COLLECTION, LOGS, ROOT
 
 TIMES = CACHE / "times.json"
+ALONE = "alone"  # the tag of checks that share the machine with no other
 LIMIT = 30 * 60  # seconds; no check comes near it, so one that does hangs
 SIGN_OF_LIFE = 60  # seconds without news after which we say what is running
 MOST = 4  # checks at a time, unless JOBS says otherwise; more than that wait for each other's resources
@@ -39,6 +40,11 @@ class Check:
     name: str
     description: str
     resources: FrozenSet[str]
+
+    @property
+    def alone(self) -> bool:
+        """It runs when nothing else does: its hosts need a machine that is not busy, as everybody's do."""
+        return ALONE in self.resources
 
 
 @dataclass
@@ -113,7 +119,7 @@ def _known_times() -> Dict[str, float]:
 
 def _longest_first(checks: Sequence[Check]) -> List[Check]:
     known = _known_times()
-    return sorted(checks, key=lambda check: -known.get(check.name, 0.0))
+    return sorted(checks, key=lambda check: (check.alone, -known.get(check.name, 0.0)))
 
 
 def _start(check: Check) -> Run:
@@ -166,8 +172,10 @@ def _close(run: Run) -> None:
 
 
 def _next(waiting: List[Check], running: List[Run]) -> Optional[Check]:
+    if any(run.check.alone for run in running):
+        return None
     taken = frozenset().union(*(run.check.resources for run in running)) if running else frozenset()
-    return next((check for check in waiting if not check.resources & taken), None)
+    return next((check for check in waiting if not check.resources & taken and not (check.alone and running)), None)
 
 
 def _work(checks: Sequence[Check]) -> List[Run]:

@@ -13,3 +13,5 @@ LOGS = CACHE / "logs"
 REQUIREMENTS = ROOT / "tests" / "requirements"
 NAMESPACE, NAME = "cloud_maintenance", "azure"
 COLLECTION = f"{NAMESPACE}.{NAME}"
+# For `import lab`: the lab itself, and the metadata service that it runs.
+LAB = (str(ROOT / "tests" / "lab"), str(ROOT / "roles" / "imds_simulator" / "files"))

@@ -28,12 +28,20 @@ def _folders() -> Iterator[Path]:
     roots = [Path(os.environ["PYENV_ROOT"])] if os.environ.get("PYENV_ROOT") else []
     roots += [home / ".pyenv" for home in homes] + [Path("/opt/pyenv"), Path("/usr/local/pyenv")]
     for root in roots:
-        yield from sorted(root.glob("versions/*/bin"), key=_version_key, reverse=True)
+        yield from sorted(_below(root, "versions/*/bin"), key=_version_key, reverse=True)
     for home in homes:
-        yield from sorted(home.glob(".local/share/uv/python/*/bin"))
+        yield from sorted(_below(home, ".local/share/uv/python/*/bin"))
     yield from (Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry and "shims" not in entry)
     yield from (Path("/usr/local/bin"), Path("/usr/bin"))
     yield from sorted(Path("/opt").glob("*/bin"))
+
+
+def _below(folder: Path, pattern: str) -> List[Path]:
+    """Nothing where somebody else's home is closed."""
+    try:
+        return list(folder.glob(pattern))
+    except OSError:
+        return []
 
 
 def _version_key(folder: Path) -> List[int]:

@@ -4,7 +4,8 @@
 """`make rehearse`: plays the playbook cloud_maintenance.azure.rehearse on a simulator of its own and tells the story.
 
 The playbook does the steps and proves each of them. This program starts the simulator, tells what happens while it happens,
-and counts the proofs: it ends with 0 only if there is one for every step and the simulator's own books agree.
+and counts the proofs: it ends with 0 only if there is one for every step and the simulator's own books agree. Then a host lives through
+an event by itself: host_life.py.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "roles" / "imds_simulator" / "files")]
 
+from host_life import live
 from imds_simulator import Notice, Simulator
 from story import Page
 
@@ -571,7 +573,7 @@ def main() -> int:
         signal.signal(number, _stop)
     page = Page.on(sys.stdout)
     try:
-        return rehearse(page)
+        return rehearse(page) or live(page)
     except Stopped as stopped:
         page.line()
         page.marked("bad", "Stopped. Nothing is left running.", "bad")

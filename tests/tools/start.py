@@ -12,6 +12,7 @@ from typing import List
 
 import environments
 import everything
+import places
 import pythons
 import system
 import trees
@@ -31,6 +32,14 @@ def script(path: str, arguments: List[str]) -> int:
     if not (ROOT / path).exists():
         raise environments.Missing(f"{path} is not part of this checkout")
     return subprocess.call([str(environments.ensure("play") / "python"), path, *arguments], cwd=ROOT, env=environment)
+
+
+def lab(arguments: List[str]) -> int:
+    """The lab of tests/lab, with Ansible and the collection of this checkout at hand inside."""
+    system.prepare_lab()
+    environment = trees.play_environment()
+    environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], *places.LAB])
+    return subprocess.call([str(environments.ensure("play") / "python"), "-B", "-m", "lab", *arguments], cwd=ROOT, env=environment)
 
 
 def list_checks() -> int:
@@ -57,6 +66,8 @@ def main(arguments: List[str]) -> int:
         return script("tests/tools/rehearse.py", rest)
     if command == "bench":
         return script("tests/bench/bench.py", rest)
+    if command == "lab":
+        return lab(rest)
     if command == "list":
         return list_checks()
     return list_pythons()

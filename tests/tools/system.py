@@ -14,7 +14,7 @@ from typing import Callable, Dict, List, Tuple
 
 import pythons
 from environments import Missing, lock
-from places import CACHE
+from places import CACHE, LAB
 
 # Languages that spell months and weekdays differently from English, and one (Turkish) whose letter case differs.
 LOCALES = ("de_DE.UTF-8", "fr_FR.UTF-8", "ja_JP.UTF-8", "tr_TR.UTF-8", "ar_EG.UTF-8")
@@ -42,6 +42,19 @@ def need(packages: List[Tuple[str, str]], done: Callable[[], bool]) -> None:
     if not done():
         wanted = ", ".join(f"{name} (for {purpose})" for name, purpose in packages)
         raise Missing(f"System package missing: {wanted}; install it with `apt-get install {' '.join(names)}` or its like here")
+
+
+def prepare_lab() -> None:
+    """What a lab of real hosts needs: programs that a normal Debian lacks are installed; what else is missing is told at once."""
+    sys.path[:0] = [path for path in LAB if path not in sys.path]
+    from lab import errors, needs
+
+    if _can_install() and needs.packages():
+        need([(package, "the lab") for package in needs.packages()], done=lambda: not needs.packages())
+    try:
+        needs.check()
+    except errors.Missing as missing:
+        raise Missing(str(missing)) from missing
 
 
 def _can_install() -> bool:
