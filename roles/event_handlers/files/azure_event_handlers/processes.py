@@ -230,6 +230,8 @@ def _outcome(unit: Path, job: Mapping[str, Any]) -> str:
                 _end(process)
             _bound(unit / _OUTPUT)
             time.sleep(_POLL)
+        # A flood can come and end between two looks.
+        _bound(unit / _OUTPUT)
     return _KILLED if process.returncode < 0 else str(process.returncode)
 
 
