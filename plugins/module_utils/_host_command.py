@@ -22,8 +22,11 @@ from ._errors import ConfigurationError, HostError
 from ._time import format_instant, quoted
 
 PREPARE, COMMIT, ABORT = "prepare", "commit", "abort"
+SENDING, APPROVED = "sending", "approved"
 RECOVER, HOLD, RELEASE = "recover", "hold", "release"
-REQUESTS = (PREPARE, COMMIT, ABORT, RECOVER, HOLD, RELEASE)
+REQUESTS = (PREPARE, COMMIT, ABORT, SENDING, APPROVED, RECOVER, HOLD, RELEASE)
+# What became of an approval, in the host's words.
+OUTCOMES = ("taken", "refused", "unclear", "already_started", "gone")
 NOT_ASKED, REFUSED = "not_asked", "refused"
 _NOT_ASKED = {"ok": False, "verdict": NOT_ASKED, "message": "Nothing was asked: check mode."}
 # In these the host has not answered; every other word is its own.
@@ -36,18 +39,23 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
     PREPARE: {**_DRIVING, "lease": "--lease", "within": "--within", "budget": "--budget", "clock_error": "--clock-error"},
     COMMIT: {**_DRIVING, "lease": "--lease"},
     ABORT: _DRIVING,
+    SENDING: {**_DRIVING, "witness": "--witness"},
+    APPROVED: {**_DRIVING, "witness": "--witness", "outcome": "--outcome"},
     RECOVER: _WISHING,
     HOLD: {**_WISHING, "hold_for": "--for", "reason": "--reason"},
     RELEASE: _WISHING,
 }
 _DURATIONS = ("timeout", "lease", "within", "budget", "clock_error", "hold_for")
-_TEXTS = ("driver", "run_id", "by", "reason")
 
 # Where a request leads if nothing is in its way; the host's states of a record.
 _LEADS_TO = {PREPARE: "PREPARED", COMMIT: "COMMITTED", ABORT: "PREPARED", RECOVER: "BACKED_OUT", RELEASE: "BACKED_OUT"}
 _OVER = ("CLOSED", "FOREIGN")
 _UNTOUCHED = ("SEEN", "BACKED_OUT")
 _ON_ITS_WAY = ("PREPARING", "PREPARED")
+# 9999-12-31T23:59:59Z.
+_LATEST = 253402300799.0
+# An agent that has not said anything for so long, and one that had no answer for so long, has missed what happened meanwhile.
+_TRUSTED_GAP = 300.0
 # A hold is counted from now. One that a repeated task moves by less than this is the same hold.
 _SAME_HOLD = 60.0
 
@@ -74,6 +82,8 @@ class Wish:
     by: Optional[str] = None
     reason: str = ""
     hold_for: Optional[float] = None
+    witness: Optional[str] = None
+    outcome: Optional[str] = None
 
 
 def wish_of(options: Mapping[str, Any]) -> Optional[Wish]:
@@ -81,9 +91,13 @@ def wish_of(options: Mapping[str, Any]) -> Optional[Wish]:
     event_id = _event_id(options["event_id"])
     if options["gather_evidence"] and event_id is None:
         raise ConfigurationError("gather_evidence: whose? Give event_id as well.")
+    if options["wait_until"] is not None and event_id is None:
+        raise ConfigurationError("wait_until: of which event? Give event_id as well.")
     what = options["request"]
     if what is None:
         return None
+    if options["wait_until"] is not None:
+        raise ConfigurationError("wait_until: it waits and asks for nothing; make request a task of its own.")
     if what == HOLD and event_id is not None:
         raise ConfigurationError("event_id: a hold is for all events of this host; leave it out.")
     if options["force"] and (what != RELEASE or event_id is None):
@@ -102,7 +116,27 @@ def wish_of(options: Mapping[str, Any]) -> Optional[Wish]:
         by=given.get("by"),
         reason=given.get("reason") or "",
         hold_for=duration_of(options, "hold_for") if what == HOLD and options["hold_for"] is not None else None,
+        witness=given.get("witness"),
+        outcome=given.get("outcome"),
     )
+
+
+def wait_of(options: Mapping[str, Any], *, once: bool) -> Optional[Tuple[str, ...]]:
+    """The words of a wait; None: none is wanted. once: one look is enough."""
+    if options["wait_until"] is None:
+        return None
+    timeout = _said("timeout", options)
+    return ("wait", str(_event_id(options["event_id"])), "--json", "--timeout=%s" % ("0" if once else timeout))
+
+
+def difference_of(options: Mapping[str, Any], clock: Clock) -> Dict[str, float]:
+    """How far this host's clock is ahead of that of whoever has said what time it is."""
+    asked_at = options["asked_at"]
+    if asked_at is None:
+        return {}
+    if not abs(asked_at) <= _LATEST:
+        raise ConfigurationError("asked_at: %s is not a time in seconds since 1970, such as now().timestamp()." % quoted(asked_at))
+    return {"clock_difference": clock.wall() - asked_at}
 
 
 def _event_id(value: Optional[str]) -> Optional[str]:
@@ -149,11 +183,11 @@ class HostCommand:
     def status(self) -> Dict[str, Any]:
         return self._answer(["status", "--json"])
 
-    def ask(self, wish: Wish) -> Dict[str, Any]:
+    def ask(self, words: Sequence[str]) -> Dict[str, Any]:
         """The host's own word. HostError where there is none."""
-        answer = self._answer(wish.words)
+        answer = self._answer(words)
         if not isinstance(answer.get("ok"), bool) or not all(isinstance(answer.get(key), str) for key in ("verdict", "message")):
-            raise HostError(self._strange("request"))
+            raise HostError(self._strange(words[0]))
         return answer
 
     def evidence(self, event_id: str) -> Optional[Dict[str, Any]]:
@@ -221,17 +255,20 @@ class Standing:
         """Another one when the record has gone from one state to another, or into other hands."""
         if self.record is None:
             return ()
-        driver = self.record["driver"] or {}
-        return self.record["occurrence"], self.record["state"], self.record["attempt"], driver.get("name"), driver.get("run")
+        driver, post = self.record["driver"] or {}, self.record.get("post") or {}
+        said = post.get("driver"), post.get("run"), post.get("witness"), post.get("outcome")
+        return (self.record["occurrence"], self.record["state"], self.record["attempt"], driver.get("name"), driver.get("run"), *said)
 
     def shown(self) -> Dict[str, Any]:
         """For a diff."""
         record = self.record or {}
-        driver = record.get("driver") or {}
+        driver, post = record.get("driver") or {}, record.get("post")
         return {
             "state": record.get("state"),
             "driver": driver.get("name"),
             "run": driver.get("run"),
+            "post": None if post is None else post["outcome"] or SENDING,
+            "witness": None if post is None else post["witness"],
             "held_by": (self.hold or {}).get("name"),
         }
 
@@ -271,6 +308,8 @@ def foreseen(wish: Wish, before: Standing) -> Standing:
         return Standing(before.record, _hold_foreseen(wish, before), before.now)
     if wish.what == RELEASE and wish.event_id is None:
         return Standing(before.record, None, before.now)
+    if wish.what in (SENDING, APPROVED):
+        return Standing(_posted(wish, before), before.hold, before.now)
     if not _would_move(wish, before):
         return before
     leaves = wish.what in (ABORT, RECOVER, RELEASE)
@@ -278,10 +317,31 @@ def foreseen(wish: Wish, before: Standing) -> Standing:
         "occurrence": 1,
         "attempt": 0,
         **(before.record or {}),
-        "state": _LEADS_TO[wish.what],
+        "state": _leads_to(wish, before),
         "driver": None if leaves else {"name": wish.driver, "run": wish.run_id},
     }
     return Standing(record, before.hold, before.now)
+
+
+def _leads_to(wish: Wish, before: Standing) -> str:
+    """A word that was given stays given, whoever takes the host over."""
+    kept = wish.what == PREPARE and before.record is not None and before.record["state"] == "COMMITTED"
+    return "COMMITTED" if kept else _LEADS_TO[wish.what]
+
+
+def _posted(wish: Wish, before: Standing) -> Optional[Mapping[str, Any]]:
+    """The record as it would be, with what is said of the approval."""
+    record = before.record
+    if record is None:
+        return None
+    mine = {"driver": wish.driver, "run": wish.run_id, "witness": wish.witness or "", "outcome": wish.outcome}
+    post = record["post"]
+    if wish.what == SENDING:
+        may = record["state"] == "COMMITTED" and _is_mine(wish, before) and before.hold is None
+        return {**record, "post": mine} if may else record
+    if post is None or (post["driver"], post["run"]) != (wish.driver, wish.run_id):
+        return record
+    return {**record, "post": {**post, "outcome": wish.outcome, "witness": wish.witness or post["witness"]}}
 
 
 def _hold_foreseen(wish: Wish, before: Standing) -> Mapping[str, Any]:
@@ -294,12 +354,20 @@ def _would_move(wish: Wish, before: Standing) -> bool:
     state = None if before.record is None else before.record["state"]
     if wish.what == PREPARE:
         fresh = state is None or state in _UNTOUCHED or state in _OVER
-        return before.hold is None and (fresh or (state in _ON_ITS_WAY and not _is_mine(wish, before) and _is_free(wish, before)))
+        taken_over = state in (*_ON_ITS_WAY, "COMMITTED") and not _is_mine(wish, before) and _is_free(wish, before)
+        return before.hold is None and (fresh or taken_over)
     if wish.what == COMMIT:
         return state == "PREPARED" and before.hold is None and _is_free(wish, before)
     if wish.what == ABORT:
-        return state in (*_ON_ITS_WAY, "COMMITTED") and _is_free(wish, before)
+        return (state in _ON_ITS_WAY and _is_free(wish, before)) or (state == "COMMITTED" and _may_take_back(wish, before))
     return state in (*_ON_ITS_WAY, "STAYING") or (state == "COMMITTED" and wish.force)
+
+
+def _may_take_back(wish: Wish, before: Standing) -> bool:
+    """Nobody else was given the word, and it was not said that something may have been posted."""
+    record = before.record or {}
+    post = record.get("post") or {}
+    return _is_mine(wish, before) and len(record["given_to"]) <= 1 and not post.get("maybe")
 
 
 def _is_mine(wish: Wish, before: Standing) -> bool:
@@ -310,7 +378,7 @@ def _is_mine(wish: Wish, before: Standing) -> bool:
 def _is_free(wish: Wish, before: Standing) -> bool:
     """Nobody else has it in hand; what nobody has in hand is being given back."""
     driver = (before.record or {}).get("driver")
-    return driver is not None and (_is_mine(wish, before) or driver["lease_until"] < before.now)
+    return driver is not None and (_is_mine(wish, before) or driver["lease"]["until"] < before.now)
 
 
 # --- the whole task ------------------------------------------------------------------------------------------------------
@@ -328,12 +396,16 @@ class Task:
 
 def done(task: Task) -> Tuple[Dict[str, Any], Optional[str]]:
     """The result, and the host's no where that is to fail the task."""
-    wish = wish_of(task.params)
+    wish, wait = wish_of(task.params), wait_of(task.params, once=task.check_mode)
+    # First of all: whatever is done before makes the host's clock seem to be ahead.
+    clocks = difference_of(task.params, task.clock)
     event_id = _event_id(task.params["event_id"])
+    # Before anything else is read: right after a boot nothing can be, for a while.
+    waited = {} if wait is None else _waited(task, wait)
     before = _look(task, event_id)
     if wish is None:
-        return _result(task, before, event_id, {"changed": False}), None
-    asked = {"asked": task.host.line(wish)}
+        return _result(task, before, event_id, {"changed": False, **clocks, **waited}), None
+    asked = {"asked": task.host.line(wish), **clocks}
     if task.check_mode:
         after = foreseen(wish, before.standing)
         told = {
@@ -343,7 +415,7 @@ def done(task: Task) -> Tuple[Dict[str, Any], Optional[str]]:
             "diff": _diff(before.standing, after),
         }
         return _result(task, before, event_id, told), None
-    answer = task.host.ask(wish)
+    answer = task.host.ask(wish.words)
     look = _look(task, event_id)
     told = {
         **asked,
@@ -355,6 +427,11 @@ def done(task: Task) -> Tuple[Dict[str, Any], Optional[str]]:
     told.update({key: answer[key] for key in ("state", "handlers") if key in answer})
     failure = answer["message"] if not answer["ok"] and task.params["if_refused"] == "fail" else None
     return _result(task, look, event_id, told), failure
+
+
+def _waited(task: Task, words: Sequence[str]) -> Dict[str, Any]:
+    answer = task.host.ask(words)
+    return {"over": answer["ok"], "message": answer["message"], **{key: answer[key] for key in ("state", "handlers") if key in answer}}
 
 
 @dataclass(frozen=True)
@@ -387,29 +464,44 @@ def _diff(before: Standing, after: Standing) -> Dict[str, Any]:
 
 
 def status_result(status: Mapping[str, Any], *, now: float) -> Dict[str, Any]:
-    hold, agent = status["hold"], status["agent"] or {}
+    hold, agent, configured = status["hold"], status["agent"] or {}, status["configured"]
+    wrong = [] if configured["problem"] is None else ["The configuration is wrong, so nothing is begun here. %s." % configured["problem"]]
     return {
         "written_at": format_instant(status["written_at"]),
         "boot": status["boot"],
         "vm_id": status["vm_id"],
         "agent_seen_at": _instant(agent.get("written_at")),
+        "agent_good_since": _good_since(agent, now),
+        "mode": agent.get("mode") or configured["mode"],
+        "allow_empty_prepare": configured["allow_empty_prepare"],
+        "handlers_configured": list(configured["handlers"]),
         "hold": None if hold is None else {"by": hold["name"], "until": format_instant(hold["until"]), "reason": hold["reason"]},
-        "problems": list(status["problems"]),
+        "problems": [*status["problems"], *wrong],
         "broken": list(status["broken"]),
         "records": [_record_result(record, now) for record in status["records"]],
     }
 
 
+def _good_since(agent: Mapping[str, Any], now: float) -> Optional[str]:
+    """What an agent says that is not there any more does not count."""
+    written_at = agent.get("written_at")
+    silent = not isinstance(written_at, (int, float)) or now - written_at > _TRUSTED_GAP
+    return None if silent else _instant(agent.get("good_since"))
+
+
 def _record_result(record: Mapping[str, Any], now: float) -> Dict[str, Any]:
     event = Event(**{**record["event"], "resources": tuple(record["event"]["resources"])})
     plain = ("occurrence", "vm_id", "state", "view", "reason", "decision", "result", "attempt", "commit_refused")
-    instants = ("first_seen", "last_seen", "started_at", "gone_at", "changed_at", "deadline")
+    instants = ("first_seen", "last_seen", "started_at", "gone_at", "changed_at")
     return {
         "event": event_result(event, queried_at=now, vm_name=None),
         **{key: record[key] for key in plain},
         **{key: _instant(record[key]) for key in instants},
+        "deadline": _instant((record["deadline"] or {}).get("until")),
         "open": record["state"] not in _OVER,
         "driver": driver_result(record["driver"]),
+        "given_to": list(record["given_to"]),
+        "post": post_result(record["post"]),
         "handlers": handlers_of(record),
     }
 
@@ -417,7 +509,14 @@ def _record_result(record: Mapping[str, Any], now: float) -> Dict[str, Any]:
 def driver_result(driver: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
     if driver is None:
         return None
-    return {"name": driver["name"], "run": driver["run"], "lease_until": format_instant(driver["lease_until"])}
+    return {"name": driver["name"], "run": driver["run"], "lease_until": format_instant(driver["lease"]["until"])}
+
+
+def post_result(post: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
+    if post is None:
+        return None
+    plain = ("driver", "run", "witness", "outcome", "maybe")
+    return {**{key: post[key] for key in plain}, "sent_at": _instant(post["sent_at"]), "told_at": _instant(post["told_at"])}
 
 
 def handlers_of(record: Optional[Mapping[str, Any]]) -> List[Dict[str, Any]]:

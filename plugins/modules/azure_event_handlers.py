@@ -28,27 +28,32 @@ options:
       - V(commit) asks for the word on which the event may be approved. The handlers are asked once more whether the host is
         out of service. From then on the host is not given back until the event is gone.
       - V(abort) lets go of the event, and says that surely nothing was posted. The host is given back if there is time
-        enough for that, and stays ready otherwise.
+        enough for that, and stays ready otherwise. Once the host has given its word, only the driver and run that asked for
+        it can say so, unless another one has taken the host over meanwhile, or O(request=approved) has left it open.
+      - V(sending) says that an approval is about to be posted, V(approved) what became of it, in O(outcome). Both are written
+        down on the host, so that whoever comes later knows, and nothing else is done. Only the driver and run that have the
+        host in hand can say V(sending), and only who has said it can say V(approved), in whatever state the host is by then.
       - V(recover) wants the host back in service before the event is gone. It is refused once the host has given its word.
       - V(hold) keeps everybody from preparing and committing this host for a while.
       - V(release) ends the hold. With O(event_id) it is like V(recover), and O(force) gives back the host also after it has
         given its word.
     type: str
-    choices: [prepare, commit, abort, recover, hold, release]
+    choices: [prepare, commit, abort, sending, approved, recover, hold, release]
   event_id:
     description:
-      - The id of the event, compared without case. Needed for V(prepare), V(commit), V(abort) and V(recover).
+      - The id of the event, compared without case. Needed for all requests but V(hold) and V(release), and for O(wait_until).
       - Without O(request) it chooses the event for RV(state) and RV(handlers).
     type: str
   driver:
     description:
-      - Who asks, for V(prepare), V(commit) and V(abort). While somebody has a host in hand, everybody else is refused with
-        this name. The name C(agent) belongs to the host's own agent.
+      - Who asks, for V(prepare), V(commit), V(abort), V(sending) and V(approved). While somebody has a host in hand, everybody
+        else is refused with this name. The name C(agent) belongs to the host's own agent.
+      - Another driver, or another run, can take the host over when the lease of the one before is over.
     type: str
     default: playbook
   run_id:
     description:
-      - In which run, for V(prepare), V(commit) and V(abort), which need it. It has to be the same in all tasks of a run and
+      - In which run, for the requests with O(driver), which need it. It has to be the same in all tasks of a run and
         another one in the next run, for instance the number of the job.
     type: str
   lease:
@@ -74,8 +79,33 @@ options:
   timeout:
     description:
       - How long the request is followed. What is not done by then goes on, with RV(verdict=pending).
+      - Of O(wait_until), how long it waits. After that RV(over) is V(false), and the task succeeds.
     type: str
     default: 30m
+  wait_until:
+    description:
+      - V(over) waits until nothing of O(event_id) is in effect on this host any more, and returns RV(over). That is so when
+        the event is gone and the host is back, when the host was given back before, and when the host knows of no such event.
+      - Asks for nothing, and so it is without O(request). In check mode it looks once.
+      - Right after a boot nobody can say yet what is, and it waits for that as well.
+    type: str
+    choices: [over]
+  witness:
+    description:
+      - For V(sending) and V(approved), the name of the VM from which the approval is posted.
+    type: str
+  outcome:
+    description:
+      - For V(approved), which needs it. V(taken) and V(refused) are what the service said, V(unclear) that nobody knows whether
+        the post was taken, V(already_started) and V(gone) that there was nothing to approve any more.
+      - After V(taken), V(unclear) and V(already_started) nobody can V(abort) this event any more.
+    type: str
+    choices: [taken, refused, unclear, already_started, gone]
+  asked_at:
+    description:
+      - What time it is by the clock of whoever asks, in seconds since 1970. RV(clock_difference) is how far this host's clock is
+        ahead of it. What it takes to bring the task to the host is in it, so that it is some tenths of a second too much.
+    type: float
   by:
     description:
       - Who wants it, for V(recover), V(hold) and V(release). Without it, the user who runs the command.
@@ -159,6 +189,35 @@ EXAMPLES = r"""
     run_id: "{{ awx_job_id | default('by hand') }}"
   when: prepared.ok | default(false)
 
+- name: Write down on the host that the approval is about to be posted
+  cloud_maintenance.azure.azure_event_handlers:
+    request: sending
+    event_id: 602D9444-D2CD-49C7-8624-8643E7171297
+    run_id: "{{ awx_job_id | default('by hand') }}"
+    witness: web_5
+
+- name: Write down what became of it
+  cloud_maintenance.azure.azure_event_handlers:
+    request: approved
+    event_id: 602D9444-D2CD-49C7-8624-8643E7171297
+    run_id: "{{ awx_job_id | default('by hand') }}"
+    outcome: taken
+
+- name: Wait until the event is gone and the host is back in service
+  cloud_maintenance.azure.azure_event_handlers:
+    wait_until: over
+    event_id: 602D9444-D2CD-49C7-8624-8643E7171297
+    timeout: 10m
+  register: followed
+  until: followed.over | default(false)
+  retries: 6
+  delay: 0
+
+- name: See how far the clock of this host is ahead of the controller's
+  cloud_maintenance.azure.azure_event_handlers:
+    asked_at: "{{ now().timestamp() }}"
+  register: clocks
+
 - name: Give the host back after all, because the event could not be approved
   cloud_maintenance.azure.azure_event_handlers:
     request: abort
@@ -202,8 +261,8 @@ verdict:
   type: str
   sample: ready
 message:
-  description: The verdict in a sentence.
-  returned: when O(request) is given and the host could be asked
+  description: The verdict in a sentence, or what the wait has come to.
+  returned: when O(request) or O(wait_until) is given and the host could be asked
   type: str
   sample: "This host is ready: every handler is done."
 asked:
@@ -212,6 +271,16 @@ asked:
   type: list
   elements: str
   sample: [/usr/local/sbin/azure-event-handlers, request, release, --json, --by=ann, --timeout=30m]
+over:
+  description: Whether nothing of O(event_id) is in effect on this host any more.
+  returned: when O(wait_until) is given and the host could be asked
+  type: bool
+  sample: true
+clock_difference:
+  description: How many seconds the clock of this host is ahead of O(asked_at).
+  returned: when O(asked_at) is given and the status could be read
+  type: float
+  sample: 0.31
 state:
   description:
     - The state of O(event_id) on this host, as the page R(host,ansible_collections.cloud_maintenance.azure.docsite.host) has
@@ -270,6 +339,35 @@ status:
       type: str
       returned: always
       sample: "2026-11-18T09:45:58Z"
+    agent_good_since:
+      description:
+        - Since when the agent has had good answers of the metadata service without a gap of five minutes. V(null) while it has
+          none, and when it has not said anything for five minutes.
+      type: str
+      returned: always
+      sample: "2026-11-18T06:12:40Z"
+    mode:
+      description:
+        - What the agent does, V(watch), V(prepare) or V(prepare_and_approve). While the configuration is wrong it may be V(watch)
+          whatever is configured. V(null) if the agent has said nothing and the configuration is wrong.
+      type: str
+      returned: always
+      sample: watch
+    allow_empty_prepare:
+      description: Whether this host is ready for an event that no handler is for. V(null) if the configuration is wrong.
+      type: bool
+      returned: always
+      sample: false
+    handlers_configured:
+      description: The handlers of this host in their order. Empty if the configuration is wrong, which RV(status.problems) says.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        name: {description: The name of the handler., type: str, returned: always, sample: 10-haproxy}
+        event_types: {description: For which types it is run., type: list, elements: str, returned: always, sample: [Reboot, Redeploy]}
+        limit: {description: How many seconds one run may take., type: float, returned: always, sample: 60.0}
+        required: {description: Whether the host is not ready without it., type: bool, returned: always, sample: true}
     hold:
       description: Who keeps this host from being prepared. V(null) if nobody does.
       type: dict
@@ -339,6 +437,32 @@ status:
             name: {description: Who., type: str, returned: always, sample: playbook}
             run: {description: In which run., type: str, returned: always, sample: "4711"}
             lease_until: {description: Until when without a new word., type: str, returned: always, sample: "2026-11-18T09:56:00Z"}
+        given_to:
+          description:
+            - To whom this host has given its word, one after the other. Each of them may have posted an approval. Empty if the host
+              has not, or has it back.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            name: {description: Who., type: str, returned: always, sample: playbook}
+            run: {description: In which run., type: str, returned: always, sample: "4711"}
+        post:
+          description: The last approval that a driver has spoken of here. V(null) if none has.
+          type: dict
+          returned: always
+          contains:
+            driver: {description: Who., type: str, returned: always, sample: playbook}
+            run: {description: In which run., type: str, returned: always, sample: "4711"}
+            witness: {description: From which VM., type: str, returned: always, sample: web_5}
+            sent_at: {description: Since when it may be on its way., type: str, returned: always, sample: "2026-11-18T09:48:00Z"}
+            outcome:
+              description: What became of it, as in O(outcome). V(null) while nobody has said.
+              type: str
+              returned: always
+              sample: taken
+            told_at: {description: When that was said., type: str, returned: always, sample: "2026-11-18T09:48:01Z"}
+            maybe: {description: Whether this one or an earlier one may have been taken., type: bool, returned: always, sample: true}
         first_seen: {description: When it was first seen., type: str, returned: always, sample: "2026-11-18T09:46:00Z"}
         last_seen: {description: When it was last told of., type: str, returned: always, sample: "2026-11-18T09:46:00Z"}
         started_at: {description: When it was first seen started., type: str, returned: always, sample: "2026-11-18T10:00:00Z"}
@@ -375,7 +499,12 @@ evidence:
     attempts: {description: How often it was prepared., type: int, returned: always, sample: 1}
     handlers: {description: Each run of a handler with its output., type: list, elements: dict, returned: always, sample: []}
     requests: {description: Who has asked for what and when., type: list, elements: dict, returned: always, sample: []}
-    posts: {description: Each approval that this host posted., type: list, elements: dict, returned: always, sample: []}
+    posts:
+      description: Each approval that the agent of this host has posted, or a driver has spoken of.
+      type: list
+      elements: dict
+      returned: always
+      sample: []
     gate_refusals: {description: Why it did not post one., type: list, elements: dict, returned: always, sample: []}
     approved_by: {description: "V(us), V(other) or V(nobody).", type: str, returned: always, sample: nobody}
     started: {description: When it was first seen started., type: str, returned: always, sample: "2026-11-18T10:00:00Z"}
@@ -396,6 +525,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._clock import Clock
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors import MaintenanceError
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._host_command import (
+    OUTCOMES,
     REQUESTS,
     HostCommand,
     Task,
@@ -412,6 +542,10 @@ ARGUMENTS: Dict[str, Dict[str, Any]] = {
     "budget": {"type": "str"},
     "clock_error": {"type": "str"},
     "timeout": {"type": "str", "default": "30m"},
+    "wait_until": {"type": "str", "choices": ["over"]},
+    "witness": {"type": "str"},
+    "outcome": {"type": "str", "choices": list(OUTCOMES)},
+    "asked_at": {"type": "float"},
     "by": {"type": "str"},
     "hold_for": {"type": "str"},
     "reason": {"type": "str"},
@@ -425,6 +559,8 @@ NEEDED = [
     ("request", "prepare", ["event_id", "run_id"]),
     ("request", "commit", ["event_id", "run_id"]),
     ("request", "abort", ["event_id", "run_id"]),
+    ("request", "sending", ["event_id", "run_id"]),
+    ("request", "approved", ["event_id", "run_id", "outcome"]),
     ("request", "recover", ["event_id"]),
 ]
 

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
-from azure_event_handlers import asking, cli
+from azure_event_handlers import asking, cli, trials
 from azure_event_handlers.paths import Paths
+from azure_event_handlers.processes import Processes
 
 # Out of service while its file is there.
 HANDLER = """#!/bin/sh
@@ -108,6 +111,43 @@ def test_a_person_takes_a_host_through_an_event_by_hand(place: Place, simulator:
     assert [line["to"] for line in json.loads(out)["history"] if "to" in line][-1] == "BACKED_OUT"
 
 
+def test_a_driver_says_what_it_posts_and_waits_until_all_is_over(place: Place, simulator: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """W-5, W-6: what a playbook asks of a host, in its order; and a second run that comes after the first one was lost."""
+    event = _schedule(simulator)
+    place.start()
+    mine = ["--driver", "playbook", "--run-id", "1"]
+    for what in ("prepare", "commit"):
+        assert place.answer(capsys, "request", what, event, *mine, "--lease", "1")["ok"]
+    said = place.answer(capsys, "request", "sending", event, *mine, "--witness", "web_5")
+    assert (said["verdict"], said["state"]) == (asking.FILED, "COMMITTED")
+    assert said["message"] == "It is written down that an approval may be on its way."
+    time.sleep(1.5)
+    other = ["--driver", "playbook", "--run-id", "2"]
+    for what in ("prepare", "commit"):
+        assert place.answer(capsys, "request", what, event, *other)["state"] == "COMMITTED"
+    assert "and only who has it can say that nothing was posted" in place.answer(capsys, "request", "abort", event, *other)["message"]
+    assert place.answer(capsys, "request", "approved", event, *mine, "--outcome", "taken")["ok"]
+    waited = place.answer(capsys, "wait", event, "--timeout", "0.2")
+    assert (waited["verdict"], waited["message"]) == (
+        asking.PENDING,
+        "Not over within 0.2 s: this host is COMMITTED (playbook may approve).",
+    )
+    assert place.answer(capsys, "request", "release", event, "--force")["ok"]
+    over = place.answer(capsys, "wait", event)
+    assert (over["verdict"], over["state"]) == (asking.OVER, "BACKED_OUT")
+    posts = json.loads(place.call(capsys, "evidence", event)[1])["posts"]
+    assert [(line["detail"]["result"], line["detail"]["run"], line["detail"]["witness"]) for line in posts] == [("taken", "1", "web_5")]
+
+
+def test_what_nobody_has_said_yet_is_not_over(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Right after a boot; and an event that is not known has nothing in effect."""
+    code, out, err = place.call(capsys, "wait", "E-0", "--timeout", "0.2")
+    assert (code, out, "status.json is not there" in err) == (cli.NO_EXECUTOR, "", True)
+    place.start()
+    code, out, _err = place.call(capsys, "wait", "E-0", "--follow")
+    assert (code, out) == (cli.AS_ASKED, "This host knows of no such event, so nothing of it is in effect.\n")
+
+
 def test_a_handler_that_fails_is_a_no_with_its_name(place: Place, simulator: Any, capsys: pytest.CaptureFixture[str]) -> None:
     _schedule(simulator)
     place.write_handler(1)
@@ -196,6 +236,11 @@ def test_everything_that_is_wrong_in_the_configuration_is_said_at_once(place: Pl
     code, out, err = place.call(capsys, "check-config")
     assert (code, out) == (cli.WRONG_USE, "")
     assert len(err.splitlines()) >= 2
+    place.start()
+    _until(Path(place.paths.status).exists)
+    configured = json.loads(place.call(capsys, "status", "--json")[1])["configured"]
+    assert (configured["mode"], configured["handlers"]) == (None, [])
+    assert "mode" in configured["problem"]
     Path(place.paths.handlers, "10-web").chmod(0o777)
     assert any("10-web" in problem for problem in place.answer(capsys, "check-config")["problems"])
 
@@ -232,10 +277,10 @@ esac
 """
 
 
-def _begin_trial(place: Place) -> Any:
+def _begin_trial(place: Place, handler: str = SLOW) -> Any:
     """As a person does it, in a process of its own."""
     path = Path(place.paths.handlers) / "10-web"
-    path.write_text(SLOW.format(state=place.state), encoding="utf-8")
+    path.write_text(handler.format(state=place.state), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-B", "-m", "azure_event_handlers.cli", "--root", str(place.folder), "test", "10-web", "--type", "Reboot"]
     return subprocess.Popen(
@@ -291,9 +336,119 @@ def test_a_trial_that_is_cut_off_and_cannot_recover_says_what_to_do(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_phase_alone_is_left_as_it_is(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    assert place.call(capsys, "test", "10-web", "--type", "Reboot", "--phase", "prepare")[0] == cli.AS_ASKED
+def _problems(place: Place, capsys: pytest.CaptureFixture[str]) -> List[str]:
+    found: List[str] = json.loads(place.call(capsys, "status", "--json")[1])["problems"]
+    return found
+
+
+def _is_left(problem: str) -> bool:
+    return problem.startswith("A trial asked 10-web to prepare at ") and problem.endswith(
+        "Z, and it has not recovered since, so this host may be out of service:"
+        " `azure-event-handlers test 10-web --type Reboot --phase recover`."
+    )
+
+
+RECOVER_BY_HAND = ("test", "10-web", "--type", "Reboot", "--phase", "recover")
+
+
+def test_a_phase_alone_is_left_as_it_is_and_is_named_until_it_is_undone(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.start()
+    _until(Path(place.paths.status).exists)
+    for _time in range(2):
+        assert place.call(capsys, "test", "10-web", "--type", "Reboot", "--phase", "prepare")[0] == cli.AS_ASKED
     assert place.state.exists()
+    (problem,) = _problems(place, capsys)
+    assert _is_left(problem)
+    assert "problem: " + problem in place.call(capsys, "status")[1].splitlines()
+    for _time in range(2):
+        assert place.call(capsys, *RECOVER_BY_HAND)[0] == cli.AS_ASKED
+    assert not place.state.exists()
+    _until(lambda: not _problems(place, capsys))
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20.0
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+# It ends when it is told to, and not before.
+HANGING = """#!/bin/sh
+case $1 in
+  inspect) test -e {state} || exit 1 ;;
+  prepare) touch {state}; while test ! -e {state}.go; do sleep 0.1; done ;;
+  recover) rm -f {state} ;;
+esac
+"""
+
+
+def test_a_trial_and_a_real_event_keep_out_of_each_others_way(place: Place, simulator: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Never two handlers at the same time; a trial that is killed is not forgotten, and what it has begun is ended first."""
+    event = _schedule(simulator)
+    place.start()
+    trial = _begin_trial(place, HANGING)
+    assert trial.stdout.readline() == "inspect: in service\n"
+    _until(place.state.exists)
+    assert place.answer(capsys, "request", "prepare", event)["message"] == (
+        "A handler is being tried on this host by hand: ask again when that is over."
+    )
+    assert place.call(capsys, *RECOVER_BY_HAND)[2] == "Another trial goes on on this host: wait for its end.\n"
+    assert _problems(place, capsys) == []
+    trial.kill()
+    trial.communicate(timeout=30)
+    # The executor is there, and has seen it by itself.
+    _until(lambda: any(map(_is_left, json.loads(Path(place.paths.status).read_text(encoding="utf-8"))["problems"])))
+    refused = place.answer(capsys, "request", "prepare", event)["message"]
+    assert refused.startswith("What a trial that was cut off has begun still runs. A trial asked 10-web to prepare at ")
+    assert place.call(capsys, *RECOVER_BY_HAND)[0] == cli.AS_ASKED
+    Path(str(place.state) + ".go").touch()
+    assert place.answer(capsys, "request", "prepare", event)["verdict"] == asking.READY
+    refused = place.call(capsys, *RECOVER_BY_HAND)[2]
+    assert refused == "There is work for %s in progress; only `--phase inspect` is safe now.\n" % event
+
+
+def test_a_host_that_stopped_in_a_trial_says_so_when_it_is_back(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    trial = _begin_trial(place, HANGING)
+    _until(place.state.exists)
+    trial.kill()
+    trial.communicate(timeout=30)
+    Processes(Path(place.paths.run) / "trials").reboot()
+    for path in (place.paths.status, place.paths.trying):
+        Path(path).unlink(missing_ok=True)
+    place.start()
+    _until(lambda: Path(place.paths.status).exists() and any(map(_is_left, _problems(place, capsys))))
+    assert place.call(capsys, *RECOVER_BY_HAND)[0] == cli.AS_ASKED
+    assert not place.state.exists()
+
+
+def test_work_that_no_executor_shows_keeps_a_trial_out(place: Place, simulator: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Right after a boot nothing is published yet."""
+    event = _schedule(simulator)
+    place.start()
+    place.answer(capsys, "request", "prepare")
+    place.stop()
+    Path(place.paths.status).unlink()
+    assert "There is work for %s in progress" % event in place.call(capsys, *RECOVER_BY_HAND)[2]
+    assert place.call(capsys, "test", "10-web", "--type", "Reboot", "--phase", "inspect")[0] == cli.AS_ASKED
+
+
+def test_nothing_is_tried_that_cannot_be_written_down(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W-48: and what is out of service is put back all the same."""
+
+    def full(path: str, *_more: Any, **_others: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", path)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(trials.files, "write_json", full)
+        code, _out, err = place.call(capsys, "test", "10-web", "--type", "Reboot", "--phase", "prepare")
+        assert (code, "No space left on device" in err, place.state.exists()) == (cli.NO, True, False)
+    assert place.call(capsys, "test", "10-web", "--type", "Reboot", "--phase", "prepare")[0] == cli.AS_ASKED
+    monkeypatch.setattr(trials.files, "write_json", full)
+    assert place.call(capsys, *RECOVER_BY_HAND)[0] == cli.AS_ASKED
+    assert not place.state.exists()
 
 
 def test_a_trial_is_refused_while_there_is_work_to_do(place: Place, simulator: Any, capsys: pytest.CaptureFixture[str]) -> None:

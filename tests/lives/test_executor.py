@@ -19,17 +19,18 @@ import pytest
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._clock import Clock
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._decision import Times
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import Event
-from azure_event_handlers import asked
+from azure_event_handlers import asked, executor
 from azure_event_handlers import records as r
 from azure_event_handlers.executor import CRASH_POINTS, Executor, job_of
 from azure_event_handlers.processes import Processes
 from azure_event_handlers.records import Driver, Record, Step
 from azure_event_handlers.shelf import Shelf
 from azure_event_handlers.store import Store
+from azure_event_handlers.terms import Moment, Term
 
 VM = "11111111-0000-4000-8000-000000000000"
 FAR = 4_000_000_000.0
-DRIVER = Driver("playbook", "run 1", FAR)
+DRIVER = Driver("playbook", "run 1", Term(time.time() + 3600.0))
 EVENT = Event("E-1", "Reboot", "Scheduled", "Platform", "VirtualMachine", ("web_0",), FAR, "", 9)
 HANDLER = """#!/bin/sh
 log={log}
@@ -110,17 +111,33 @@ def live(folder: str, crash: Callable[[str], None]) -> None:
     record = next(iter(records.values()), Record(EVENT, 1, VM, first_seen=time.time()))
     if record.state == r.SEEN:
         times = Times(FAR, 300.0, 60.0, 5.0)
-        shelf.save(asked.prepare(record, DRIVER, times=times, within=300.0, steps=steps, empty_allowed=False, now=time.time()))
-    made.run(until=lambda now: _only(now).state in (r.PREPARED, r.COMMITTED, r.IMPACT, r.RECOVERING, r.CLOSED))
+        shelf.save(asked.prepare(record, DRIVER, times=times, within=300.0, steps=steps, empty_allowed=False, now=_now()))
+    _run(made, shelf, until=lambda now: _only(now).state in (r.PREPARED, r.COMMITTED, r.IMPACT, r.RECOVERING, r.CLOSED))
     if _only(shelf.records).state == r.PREPARED:
-        shelf.save(asked.commit(_only(shelf.records), DRIVER, EVENT, now=time.time(), held=None))
-    made.run(until=lambda now: _only(now).state in (r.COMMITTED, r.IMPACT, r.RECOVERING, r.CLOSED))
+        shelf.save(asked.commit(_only(shelf.records), DRIVER, EVENT, now=_now(), held=None))
+    _run(made, shelf, until=lambda now: _only(now).state in (r.COMMITTED, r.IMPACT, r.RECOVERING, r.CLOSED))
     for seen in (_started(EVENT), None):
         current = _only(shelf.records)
         if current.view in (r.SCHEDULED, r.STARTED):
             shelf.save(asked.observe(current, seen, now=time.time(), named=True))
-            made.run(until=lambda now, view=seen: _only(now).state in ((r.IMPACT, r.RECOVERING, r.CLOSED) if view else (r.CLOSED,)))
-    made.run(until=lambda now: _only(now).state == r.CLOSED)
+            _run(
+                made, shelf, until=lambda now, view=seen: _only(now).state in ((r.IMPACT, r.RECOVERING, r.CLOSED) if view else (r.CLOSED,))
+            )
+    _run(made, shelf, until=lambda now: _only(now).state == r.CLOSED)
+
+
+def _run(made: Executor, shelf: Shelf, *, until: Callable[[Mapping[str, Record]], bool]) -> None:
+    """Step by step, until the records are so."""
+    while True:
+        while made.step():
+            pass
+        if until(shelf.records):
+            return
+        time.sleep(executor.LOOK)
+
+
+def _now() -> Moment:
+    return Moment(time.time(), time.monotonic(), "")
 
 
 def _started(event: Event) -> Event:

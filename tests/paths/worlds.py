@@ -25,13 +25,15 @@ from azure_event_handlers import records as r
 from azure_event_handlers.errors import RefusedError
 from azure_event_handlers.reconcile import Discard, Facts, Run, Save, Stop, Unit
 from azure_event_handlers.records import Driver, Record, Step, Work
+from azure_event_handlers.terms import Moment, Term
 
 NOW = 1000.0
 FAR, NEAR = NOW + 1_000_000, NOW + 60
 LATER = NOW + 1
+AT = Moment(NOW, NOW, "")
 VM = "11111111-0000-4000-8000-000000000000"
-PLAYBOOK = Driver("playbook", "run 1", FAR)
-LOST = replace(PLAYBOOK, lease_until=NOW - 1)
+PLAYBOOK = Driver("playbook", "run 1", Term(NOW + 600))
+LOST = replace(PLAYBOOK, lease=Term(NOW - 1))
 LIMIT = 30.0
 
 # What can go against the plan.
@@ -250,7 +252,7 @@ class Search:
         assert before.view == r.SCHEDULED, "committed when the event is %s" % before.view
         assert not world.held, "committed while held"
         assert before.driver is not None, "committed for nobody"
-        assert before.driver.lease_until >= NOW, "committed for one who is not there any more"
+        assert before.driver.lease.until >= NOW, "committed for one who is not there any more"
         self._check_out_of_service(world, after)
 
     def _check_out_of_service(self, world: World, record: Record) -> None:
@@ -405,16 +407,16 @@ class Search:
                 lambda: (
                     record
                     if record.attempt >= self.scenario.attempts
-                    else asked.prepare(record, PLAYBOOK, times=times, within=300.0, steps=steps, empty_allowed=False, now=NOW)
+                    else asked.prepare(record, PLAYBOOK, times=times, within=300.0, steps=steps, empty_allowed=False, now=AT)
                 ),
             ),
             (
                 COMMIT_AGAIN if tried else None,
-                lambda: record if again else asked.commit(record, PLAYBOOK, record.event, now=NOW, held=None),
+                lambda: record if again else asked.commit(record, PLAYBOOK, record.event, now=AT, held=None),
             ),
-            (LETS_GO, lambda: asked.abort(record, PLAYBOOK, now=NOW)),
+            (LETS_GO, lambda: asked.abort(record, PLAYBOOK, now=AT)),
             (IS_LOST, lambda: replace(record, driver=LOST) if record.driver == PLAYBOOK else record),
-            (TOO_LATE, lambda: replace(record, deadline=NOW - 1) if record.state == r.PREPARING else record),
+            (TOO_LATE, lambda: replace(record, deadline=Term(NOW - 1)) if record.state == r.PREPARING else record),
             (RELEASED, lambda: asked.give_back(record, by="ann", forced=False, now=NOW)),
             (FORCED, lambda: asked.give_back(record, by="ann", forced=True, now=NOW) if record.state == r.COMMITTED else record),
         )

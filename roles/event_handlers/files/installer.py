@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import grp
 import hashlib
 import json
@@ -38,6 +39,8 @@ AGENT_UNIT, WEBHOOK_UNIT = AGENT + ".service", WEBHOOK + ".service"
 UNITS = (AGENT_UNIT, PATH_UNIT, EXECUTOR_UNIT, WEBHOOK_UNIT)
 # And in which they are started again: first who guards, and who is called by it.
 _AGAIN = (PATH_UNIT, AGENT_UNIT, EXECUTOR_UNIT, WEBHOOK_UNIT)
+# Of renameat2(2): paths from the root, and two names that change places.
+_HERE, _EXCHANGE = -100, 2
 _PATIENCE = 60.0
 _RECOVERY = 900.0
 
@@ -45,7 +48,7 @@ _RECOVERY = 900.0
 _UNCLAIMED_IS_HARMLESS = frozenset(("SEEN", "BACKED_OUT", "IMPACT", "RECOVERING"))
 _OVER = frozenset(("CLOSED", "FOREIGN"))
 # Of the records that this version can read.
-_FORMAT = 1
+_FORMATS = (1, 2)
 _RECORD = re.compile(r"[0-9a-f]{16}\.json")
 
 
@@ -75,6 +78,9 @@ class Place:
         # There as long as a change is not through, so that whoever comes next does all of it again.
         self.unfinished = self.library + "/unfinished"
         self.start = self.library + "/start.py"
+        # The next program until it is whole, and the earlier one where both cannot change places at once.
+        self.fresh = self.library + ".new"
+        self.aside = self.library + ".old"
 
     def unit(self, name: str) -> str:
         return self.units + "/" + name
@@ -210,7 +216,8 @@ def text_of_absent(place: Place, *, link: Optional[str]) -> str:
     """All that is to go: folders that others use, too, are not."""
     known = manifest_of(place)
     paths = [*library_files(place), *fixed_files(place), *own_handlers(place, known.handlers), place.secret]
-    paths += [place.library, place.state, place.run, place.unfinished, place.changing, *place.wanted_by(), *known.links]
+    paths += [place.library, place.fresh, place.aside, place.state, place.run, place.unfinished, place.changing]
+    paths += [*place.wanted_by(), *known.links]
     if link and os.path.islink(link) and os.readlink(link).startswith(place.run + "/"):
         paths.append(link)
     left = strangers(place, known.handlers)
@@ -260,8 +267,8 @@ def _record(place: Place, name: str) -> Any:
         raise Failure("it is not JSON") from error
     except OSError as error:
         raise Failure(str(error.strerror)) from error
-    if not isinstance(data, dict) or isinstance(data.get("format"), bool) or data.get("format") != _FORMAT:
-        raise Failure("it has not format %d, which is what this version of the role knows" % _FORMAT)
+    if not isinstance(data, dict) or isinstance(data.get("format"), bool) or data.get("format") not in _FORMATS:
+        raise Failure("it has not format %s, which is what this version of the role knows" % " or ".join(map(str, _FORMATS)))
     if not isinstance(data.get("event"), dict):
         raise Failure("it names no event")
     return data
@@ -344,7 +351,17 @@ def refusals(place: Place) -> List[str]:
             "The record %s/records/%s cannot be read: %s. Nobody knows whether handlers have something to undo: look at it, put right what"
             " is to be put right, and remove the file." % (place.state[len(place.root) :], name, why)
         )
-    return found
+    return found + [
+        "%s has not recovered since a trial asked it to prepare: see azure-event-handlers status." % name for name in tried(place)
+    ]
+
+
+def tried(place: Place) -> List[str]:
+    """The handlers that a trial has left as they are before an event; also those of a trial that goes on."""
+    try:
+        return sorted(name[: -len(".json")] for name in os.listdir(place.state + "/trials") if name.endswith(".json") and name[0] != ".")
+    except OSError:
+        return []
 
 
 # --- looking -----------------------------------------------------------------------------------------------------------
@@ -557,7 +574,9 @@ def apply(place: Place, bundle: Mapping[str, Any]) -> Dict[str, Any]:
     if _is_new(place, known, bundle):
         _replace(place.changing, "", 0, 0, 0o644)
         _sync(place.folder)
-    changed += [entry["path"] for entry in files if entry not in own_list and _put(place.root + entry["path"], entry)]
+    program, rest = _parted(files)
+    changed += _put_program(place, program, again)
+    changed += [entry["path"] for entry in rest if entry not in own_list and _put(place.root + entry["path"], entry)]
     changed += _remove_the_old(place, known, bundle)
     for entry in own_list:
         _put(place.manifest, entry)
@@ -569,6 +588,60 @@ def apply(place: Place, bundle: Mapping[str, Any]) -> Dict[str, Any]:
     restarted = _take_effect(place, changed, again)
     os.unlink(place.unfinished)
     return {"problems": [], "changed": sorted(changed), "restarted": restarted}
+
+
+def _parted(files: Sequence[Mapping[str, Any]]) -> Tuple[List[Mapping[str, Any]], List[Mapping[str, Any]]]:
+    """Those of the program, and the others."""
+    folder = Place().library + "/"
+    program = [entry for entry in files if entry["path"].startswith(folder)]
+    return program, [entry for entry in files if not entry["path"].startswith(folder)]
+
+
+def _put_program(place: Place, files: Sequence[Mapping[str, Any]], again: bool) -> List[str]:
+    """Whole beside the one that is there, and then in its place at once: half of one never runs, wherever the machine stops."""
+    wanted = {place.root + entry["path"] for entry in files}
+    changed = [str(entry["path"]) for entry in files if not _is_there(place.root + entry["path"], entry)]
+    changed += [path[len(place.root) :] for path in library_files(place) if path not in wanted]
+    if not changed and not again:
+        return []
+    for left in (place.fresh, place.aside):
+        shutil.rmtree(left, ignore_errors=True)
+    for entry in files:
+        _put(place.fresh + entry["path"][len(Place().library) :], entry)
+    _write_new(place.fresh + place.unfinished[len(place.library) :], "", "0600")
+    _compile(place)
+    for folder, _names, _files in os.walk(place.fresh):
+        _sync(folder)
+    _swap(place)
+    _sync(os.path.dirname(place.library))
+    for left in (place.fresh, place.aside):
+        shutil.rmtree(left, ignore_errors=True)
+    return changed
+
+
+def _is_there(path: str, entry: Mapping[str, Any]) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    owner = (found.st_uid, found.st_gid) == (0, _group_number(entry["group"])) or os.getuid() != 0
+    return stat.S_ISREG(found.st_mode) and owner and stat.S_IMODE(found.st_mode) == int(entry["mode"], 8) and _holds(path, entry["content"])
+
+
+def _swap(place: Place) -> None:
+    """Where the file system cannot exchange them there is a moment without any program, and still never half of one."""
+    if not _exchange(place.fresh, place.library):
+        os.rename(place.library, place.aside)
+        os.rename(place.fresh, place.library)
+
+
+def _exchange(one: str, other: str) -> bool:
+    """Whether both have changed their names in one step, as renameat2(2) does it."""
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    return bool(call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)
 
 
 def _is_new(place: Place, known: Manifest, bundle: Mapping[str, Any]) -> bool:
@@ -659,7 +732,7 @@ def _group_number(name: str) -> int:
 def _remove_the_old(place: Place, known: Manifest, bundle: Mapping[str, Any]) -> List[str]:
     """What an earlier version or an earlier configuration has left. Options first: without their handler they are an error."""
     wanted = {place.root + entry["path"] for entry in bundle["files"]}
-    old = [*reversed(own_handlers(place, known.handlers)), *known.links, *fixed_files(place), *library_files(place)]
+    old = [*reversed(own_handlers(place, known.handlers)), *known.links, *fixed_files(place)]
     if not bundle["secret"]:
         old.append(place.secret)
     removed = []
@@ -667,11 +740,6 @@ def _remove_the_old(place: Place, known: Manifest, bundle: Mapping[str, Any]) ->
         if path not in wanted and os.path.lexists(path):
             os.unlink(path)
             removed.append(path[len(place.root) :])
-    for folder, _names, names in os.walk(place.library, topdown=False):
-        if not any(name.endswith(".py") for name in names) and os.path.basename(folder) != "__pycache__":
-            shutil.rmtree(os.path.join(folder, "__pycache__"), ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.rmdir(folder)
     return removed
 
 
@@ -686,8 +754,6 @@ def _take_effect(place: Place, changed: Sequence[str], again: bool) -> List[str]
     library = place.library[len(place.root) :] + "/"
     units = place.units[len(place.root) :] + "/"
     program = again or any(path.startswith(library) and path.endswith(".py") for path in changed)
-    if program:
-        _compile(place)
     _must("systemd-tmpfiles", "--create", place.tmpfiles)
     if again or any(path.startswith(units) for path in changed):
         _must("systemctl", "daemon-reload")
@@ -704,12 +770,10 @@ def _take_effect(place: Place, changed: Sequence[str], again: bool) -> List[str]
 
 
 def _compile(place: Place) -> None:
-    """So that nobody has to do it at each start; a program that runs unprivileged could not keep it."""
-    for folder, _names, _files in os.walk(place.library):
-        if os.path.basename(folder) == "__pycache__":
-            shutil.rmtree(folder)
-    for path in _sources(place):
-        py_compile.compile(path, doraise=True)
+    """The fresh one, so that nobody has to do it at each start; a program that runs unprivileged could not keep it."""
+    for folder, _names, files in os.walk(place.fresh):
+        for path in [os.path.join(folder, name) for name in files if name.endswith(".py")]:
+            py_compile.compile(path, dfile=place.library[len(place.root) :] + path[len(place.fresh) :], doraise=True)
 
 
 def _is_compiled(place: Place) -> bool:
@@ -808,7 +872,7 @@ def _remove_files(place: Place, link: Optional[str]) -> None:
         gone.append(link)
     for path in gone:
         _unlink(path)
-    for folder in (place.run, place.state, place.library):
+    for folder in (place.run, place.state, place.library, place.fresh, place.aside):
         if os.path.isdir(folder):
             shutil.rmtree(folder)
     for folder in (place.options, place.handlers, place.folder):

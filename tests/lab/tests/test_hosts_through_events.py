@@ -232,7 +232,8 @@ for _how in (KILL, POWER):
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with Lab(hosts=len(SCENARIOS)) as opened:
+    # Two dozen hosts that boot together do not all look within the usual two seconds.
+    with Lab(hosts=len(SCENARIOS), gap=8.0) as opened:
         yield opened
 
 

@@ -17,7 +17,6 @@ import os
 import re
 import signal
 import sys
-import time
 import traceback
 from collections import Counter
 from dataclasses import replace
@@ -32,18 +31,19 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors im
     MaintenanceError,
     ServiceError,
 )
-from ansible_collections.cloud_maintenance.azure.plugins.module_utils._imds import MetadataService, connect
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._imds import MetadataService, Reading, connect
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._time import MINUTE, format_instant
 
 from . import configuration as configurations
 from . import files, guard, memory, metrics, published, spool
+from .clocks import host_clock
 from .configuration import Configuration
 from .memory import Memory
 from .metrics import AgentCounters
 from .paths import Paths
 from .polling import Heard, Poller
 from .published import Status
-from .seen import Plan, Problem, Seen, Wish
+from .seen import TRUSTED_GAP, Plan, Problem, Seen, Wish
 from .sightings import NOBODY
 from .store import no_crash
 
@@ -150,6 +150,9 @@ class Agent:
         self._metrics_at: Optional[float] = None
         self._facts: Any = None
         self._facts_at = 0.0
+        # What others are shown of a document, made when there is another one.
+        self._shown: Tuple[Any, ...] = ()
+        self._shown_document: Optional[Dict[str, Any]] = None
         self._filed: Dict[str, Tuple[str, float]] = {}
         self._troubles: Dict[str, str] = {}
         self._told: Set[Tuple[str, Optional[str], str]] = set()
@@ -413,8 +416,19 @@ class Agent:
         if facts != self._facts or now - self._facts_at >= FACTS_EVERY:
             self._facts, self._facts_at = facts, now
             poller = self._poller
-            moments = {"written_at": self._clock.wall(), "last_good_document": None if poller is None else poller.good_at}
+            moments = {
+                "written_at": self._clock.wall(),
+                "last_good_document": None if poller is None else poller.good_at,
+                "good_since": self._good_since(),
+            }
             self._write_file(self._paths.agents_facts, json.dumps({**facts, **moments}, sort_keys=True, allow_nan=False), mode=0o640)
+
+    def _good_since(self) -> Optional[float]:
+        """Since when nobody who counts on this host's eyes need have missed anything."""
+        known, now = self._memory, self._clock.monotonic()
+        if known.trusted_since is None or known.good_at is None or now - known.good_at > TRUSTED_GAP:
+            return None
+        return self._clock.wall() - (now - known.trusted_since)
 
     def _write_metrics(self, configuration: Configuration, status: Optional[Status], problems: Sequence[Problem]) -> None:
         poller = self._poller
@@ -425,6 +439,7 @@ class Agent:
         counters = replace(
             self._counters,
             written_at=self._clock.wall(),
+            passed=self._clock.monotonic(),
             last_good_document=None if poller is None else poller.good_at,
             # Told the other way round: what the service is ahead of this host.
             clock_difference=None if difference is None else 0.0 - difference,
@@ -467,7 +482,7 @@ class Agent:
             "format": 1,
             "mode": configuration.mode,
             "vm": None if vm is None else dict(vars(vm)),
-            "document": None if poller is None or poller.reading is None else _document(poller, None if vm is None else vm.name),
+            "document": None if poller is None else self._document(poller.reading, None if vm is None else vm.name),
             "events": [
                 {
                     "event_id": sight.event.event_id,
@@ -479,6 +494,12 @@ class Agent:
             ],
             "problems": [{"word": problem.word, "text": problem.text, "event_id": problem.about} for problem in problems],
         }
+
+    def _document(self, reading: Optional[Reading], vm_name: Optional[str]) -> Optional[Dict[str, Any]]:
+        """A scope may have thousands of events, and most answers say only that nothing has changed."""
+        if self._shown != (reading, vm_name):
+            self._shown, self._shown_document = (reading, vm_name), None if reading is None else _document(reading, vm_name)
+        return self._shown_document
 
 
 class _Shown:
@@ -496,9 +517,7 @@ class _Shown:
         return self._status
 
 
-def _document(poller: Poller, vm_name: Optional[str]) -> Dict[str, Any]:
-    reading = poller.reading
-    assert reading is not None
+def _document(reading: Reading, vm_name: Optional[str]) -> Dict[str, Any]:
     events = reading.document.events
     return {
         "incarnation": reading.document.incarnation,
@@ -568,11 +587,6 @@ def is_synchronised(*, mark: str = _CLOCK_MARK) -> bool:
     return os.path.exists(mark)
 
 
-def since_boot() -> float:
-    """A clock that nobody sets, and that goes on while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 def boot_id(path: str = _BOOT_ID) -> str:
     with open(path, encoding="ascii") as file:
         return file.read().strip()
@@ -597,7 +611,7 @@ def main(arguments: Sequence[str], crash: Callable[[str], None] = no_crash) -> i
     owner = os.getuid() if paths.root else 0
     agent = Agent(
         paths,
-        Clock(monotonic=since_boot),
+        host_clock(),
         load=lambda: configurations.load(paths, owner=owner),
         guarding=lambda: configurations.guarding(paths, owner=owner),
         boot=boot_id(),

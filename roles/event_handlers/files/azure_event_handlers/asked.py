@@ -19,7 +19,8 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._time impo
 from . import records as r
 from .errors import RefusedError
 from .reconcile import MOST_ATTEMPTS
-from .records import Driver, Record, Step, Work
+from .records import Driver, Post, Record, Step, Who, Work
+from .terms import Moment, term_of
 
 
 def first_sight(known: Iterable[Record], event: Event, *, vm_id: str, now: float) -> Optional[Record]:
@@ -58,10 +59,13 @@ def observe(record: Record, event: Optional[Event], *, now: float, named: bool) 
 
 
 def prepare(
-    record: Record, driver: Driver, *, times: Times, within: float, steps: Tuple[Step, ...], empty_allowed: bool, now: float
+    record: Record, driver: Driver, *, times: Times, within: float, steps: Tuple[Step, ...], empty_allowed: bool, now: Moment
 ) -> Record:
-    """Get ready for this event, within so many seconds."""
+    """Get ready for this event, within so many seconds. What is on its way or ready is taken over from a driver that is lost (W-6)."""
     if record.state in (r.PREPARING, r.PREPARED):
+        return _held_by(record, driver, now)
+    if record.state == r.COMMITTED:
+        _refuse_unless_scheduled(record)
         return _held_by(record, driver, now)
     _refuse_unless_scheduled(record)
     if record.state == r.BACKED_OUT and record.attempt >= MOST_ATTEMPTS:
@@ -78,28 +82,26 @@ def prepare(
         state=r.PREPARING,
         driver=driver,
         times=times,
-        deadline=now + within,
+        deadline=term_of(within, now),
         steps=fresh,
         attempt=record.attempt + 1,
         committing=False,
         commit_refused=None,
         reason="%s has asked for it" % driver.name,
-        changed_at=now,
+        changed_at=now.wall,
     )
 
 
-def renew(record: Record, driver: Driver, *, now: float) -> Record:
+def renew(record: Record, driver: Driver, *, now: Moment) -> Record:
     """The driver is still there."""
     if record.state not in (r.PREPARING, r.PREPARED, r.COMMITTED):
         raise RefusedError("There is nothing to hold on to: this host is %s (%s)." % (record.state, record.reason))
     return _held_by(record, driver, now)
 
 
-def commit(record: Record, driver: Driver, event: Event, *, now: float, held: Optional[str]) -> Record:
+def commit(record: Record, driver: Driver, event: Event, *, now: Moment, held: Optional[str]) -> Record:
     """A binding yes to an approval, if the handlers find the host out of service; whether they do is seen in the record."""
-    if record.state == r.COMMITTED:
-        return _held_by(record, driver, now)
-    if record.state != r.PREPARED:
+    if record.state not in (r.PREPARED, r.COMMITTED):
         raise RefusedError("This host is not ready: it is %s (%s)." % (record.state, record.reason))
     mine = _held_by(record, driver, now)
     if held is not None:
@@ -107,26 +109,66 @@ def commit(record: Record, driver: Driver, event: Event, *, now: float, held: Op
     _refuse_unless_scheduled(mine)
     if _differs(mine.event, event):
         raise RefusedError("The event has changed since this host got ready for it: look at it again.")
-    if mine.committing:
+    if mine.committing or mine.state == r.COMMITTED:
         return mine
     # Another try for each: a unit's name is never used twice.
     steps = tuple(replace(step, check=Work(tries=step.check.tries + int(step.check.begun))) for step in mine.steps)
-    return replace(mine, steps=steps, committing=True, commit_refused=None, changed_at=now)
+    return replace(mine, steps=steps, committing=True, commit_refused=None, changed_at=now.wall)
 
 
-def abort(record: Record, driver: Driver, *, now: float) -> Record:
+def abort(record: Record, driver: Driver, *, now: Moment) -> Record:
     """The driver lets go, and says that surely nothing was posted."""
     if record.state not in (r.PREPARING, r.PREPARED, r.COMMITTED):
         return record
-    if record.state == r.COMMITTED and record.driver is not None and not record.driver.is_same(driver):
-        # Also when its lease is over: what it has posted, nobody else knows.
-        raise RefusedError(
-            "The word of this host was given to %s (run %s), and only who has it can say that nothing was posted;"
-            " `release --force` gives the host back all the same." % (record.driver.name, record.driver.run)
-        )
+    if record.state == r.COMMITTED:
+        _refuse_if_posted(record, driver.who)
     mine = _held_by(record, driver, now)
     state = r.PREPARED if mine.state == r.COMMITTED else mine.state
-    return replace(mine, state=state, driver=None, committing=False, reason="%s has let go" % driver.name, changed_at=now)
+    return replace(mine, state=state, driver=None, committing=False, given_to=(), reason="%s has let go" % driver.name, changed_at=now.wall)
+
+
+def _refuse_if_posted(record: Record, who: Who) -> None:
+    """Also when the others' leases are over: what they have posted, nobody else knows (W-5)."""
+    others = [other for other in record.given_to if other != who]
+    if others:
+        raise RefusedError(
+            "The word of this host was given to %s, and only who has it can say that nothing was posted;"
+            " `release --force` gives the host back all the same." % ", ".join(map(str, others))
+        )
+    if record.post is not None and record.post.maybe:
+        raise RefusedError(
+            "It was said of the approval that it may have been taken, so nobody can say any more that nothing was posted;"
+            " `release --force` gives the host back all the same."
+        )
+
+
+def sending(record: Record, driver: Driver, *, witness: str, held: Optional[str], now: float) -> Record:
+    """An approval is about to be posted: from now on one may be on its way, whatever becomes of who says so."""
+    if record.state != r.COMMITTED:
+        raise RefusedError("The word of this host does not hold: it is %s (%s)." % (record.state, record.reason))
+    if record.driver is None or not record.driver.is_same(driver):
+        has_it = "nobody" if record.driver is None else str(record.driver.who)
+        raise RefusedError("The word of this host is in the hands of %s: who wants to approve asks for it by `commit`." % has_it)
+    if held is not None:
+        raise RefusedError("This host is held %s." % held)
+    _refuse_unless_scheduled(record)
+    before = record.post
+    if before is not None and (before.who, before.witness, before.outcome) == (driver.who, witness, None):
+        return record
+    post = Post(driver.name, driver.run, witness, sent_at=now, maybe=before is not None and before.maybe)
+    return replace(record, post=post)
+
+
+def approved(record: Record, driver: Driver, *, outcome: str, witness: Optional[str], now: float) -> Record:
+    """What became of it, in whatever state the host is by now: the event may have started at once, or be gone."""
+    before = record.post
+    if before is None or before.who != driver.who:
+        raise RefusedError("It was not said here that %s sends an approval: that is said by `sending`, before it is posted." % driver.who)
+    if outcome == before.outcome and witness in (None, before.witness):
+        return record
+    maybe = before.maybe or outcome in r.MAYBE_POSTED
+    told = replace(before, outcome=outcome, witness=witness or before.witness, told_at=now, maybe=maybe)
+    return replace(record, post=told)
 
 
 def give_back(record: Record, *, by: str, forced: bool, now: float) -> Record:
@@ -135,19 +177,22 @@ def give_back(record: Record, *, by: str, forced: bool, now: float) -> Record:
         raise RefusedError("The event may be approved already, and then Azure acts on this host; only `release --force` gives it back now.")
     if record.state not in (r.PREPARING, r.PREPARED, r.COMMITTED, r.STAYING):
         return record
-    return replace(record, state=r.BACKING_OUT, driver=None, committing=False, reason="%s wants it back" % by, changed_at=now)
+    return replace(record, state=r.BACKING_OUT, driver=None, committing=False, given_to=(), reason="%s wants it back" % by, changed_at=now)
 
 
-def _held_by(record: Record, driver: Driver, now: float) -> Record:
+def _held_by(record: Record, driver: Driver, now: Moment) -> Record:
     """The record in this driver's hands, unless it is in those of another one who is still there (W-37, W-38)."""
     holder = record.driver
-    if holder is not None and not holder.is_same(driver) and now <= holder.lease_until:
-        raise RefusedError(
-            "This host is in the hands of %s (run %s) until %s." % (holder.name, holder.run, format_instant(holder.lease_until))
-        )
+    if holder is not None and not holder.is_same(driver) and not holder.lease.is_over(now):
+        until = format_instant(now.wall + holder.lease.left(now))
+        raise RefusedError("This host is in the hands of %s (run %s) until %s." % (holder.name, holder.run, until))
     if holder is None and record.state != r.COMMITTED:
         raise RefusedError("This host is being given back: %s." % record.reason)
-    return replace(record, driver=driver)
+    # What another one has asked for is not answered to this one.
+    mine = replace(record, driver=driver, committing=record.committing and holder is not None and holder.is_same(driver))
+    if record.state == r.COMMITTED and driver.who not in record.given_to:
+        return replace(mine, given_to=(*record.given_to, driver.who))
+    return mine
 
 
 def _refuse_unless_scheduled(record: Record) -> None:

@@ -20,13 +20,19 @@ from .records import Record
 # For the executor to be started and to answer; it takes tenths of a second.
 ANSWER_WITHIN = 15.0
 LOOK = 0.1
+# Nothing is left to be undone.
+_NOTHING_LEFT = (r.CLOSED, r.BACKED_OUT, r.FOREIGN)
+# How often the same id is thought to come back.
+_OCCURRENCES = 50
 # Of a lease, so much passes between two words of a driver that is still there.
 RENEWED_AFTER = 1 / 3
 
-READY, COMMITTED, BACK, FILED = "ready", "committed", "back_in_service", "done"
+READY, COMMITTED, BACK, FILED, OVER = "ready", "committed", "back_in_service", "done", "over"
 NOT_READY, COMMIT_REFUSED, REFUSED, PENDING, NO_ANSWER = "not_ready", "commit_refused", "refused", "pending", "no_answer"
 # As asked; of the others, whoever asked must not go on.
-GOOD = frozenset((READY, COMMITTED, BACK, FILED))
+GOOD = frozenset((READY, COMMITTED, BACK, FILED, OVER))
+# Of a wait, which asks nothing of anybody.
+WAIT = "wait"
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Asking:
         if not answer.ok:
             return Verdict(request, REFUSED, answer.message, event_id, self._record(event_id))
         if event_id is None or request not in _ENDS:
-            return Verdict(request, FILED, "Done.", event_id, self._record(event_id))
+            return Verdict(request, FILED, _DONE.get(request, "Done."), event_id, self._record(event_id))
         return self._followed(request, event_id, timeout, values)
 
     def _answered(self, name: str) -> Optional[spool.Answer]:
@@ -112,6 +118,9 @@ class Asking:
                 last = record
                 waits = request in (spool.RECOVER, spool.RELEASE) and self._is_being_put_back(event_id)
                 verdict = None if waits else _ENDS[request](record)
+                other = _other_driver(record, values) if verdict == COMMITTED else None
+                if other is not None:
+                    return Verdict(request, COMMIT_REFUSED, _TAKEN_OVER % other, event_id, record)
                 if verdict is not None:
                     return Verdict(request, verdict, _say(verdict, record), event_id, record)
             now = self._clock.monotonic()
@@ -122,6 +131,27 @@ class Asking:
                 told = {key: values[key] for key in ("driver", "run", "lease")}
                 spool.file_request(self._paths.requests, spool.RENEW, event_id=event_id, **told)
             self._clock.sleep(LOOK)
+
+    def wait(self, event_id: str, *, timeout: float) -> Optional[Verdict]:
+        """Until nothing of this event is in effect here any more; None where nobody said what is, as right after a boot."""
+        end = self._clock.monotonic() + timeout
+        last: Optional[Record] = None
+        while True:
+            status = published.read(self._paths.status)
+            record = None if status is None else status.find(event_id)
+            if record is not None and record != last:
+                self._heard(record)
+                last = record
+            if status is not None and _is_over(status, event_id):
+                return Verdict(WAIT, OVER, _say_over(record), event_id, record)
+            if self._clock.monotonic() >= end:
+                return None if status is None else Verdict(WAIT, PENDING, self._say_not_over(record, timeout), event_id, record)
+            self._clock.sleep(LOOK)
+
+    def _say_not_over(self, record: Optional[Record], timeout: float) -> str:
+        if record is None:
+            return "The record of this event cannot be read: look at the files named broken in %s." % self._paths.records
+        return "Not over within %g s: this host is %s (%s)." % (timeout, record.state, record.reason)
 
     def _is_being_put_back(self, event_id: str) -> bool:
         """Also an earlier occurrence of the same event."""
@@ -139,7 +169,29 @@ _NO_ANSWER = (
     " azure-event-executor` and `journalctl -u azure-event-executor`."
 )
 _TAKEN = "The executor has taken the request and not answered: it may have been carried out, see `azure-event-handlers status`."
+_TAKEN_OVER = "This host does not give its word: it is in the hands of %s by now."
 _PENDING = "Not done within %g s; it goes on by itself, see `azure-event-handlers status`."
+
+
+# What is only filed has no end to follow it to.
+_DONE = {
+    spool.SENDING: "It is written down that an approval may be on its way.",
+    spool.APPROVED: "It is written down what became of the approval.",
+}
+
+
+def _is_over(status: published.Status, event_id: str) -> bool:
+    """Also of an earlier occurrence nothing is left; and the record is not one that nobody can read."""
+    if any(name.startswith(r.key_of(event_id, number)) for name in status.broken for number in range(1, _OCCURRENCES + 1)):
+        return False
+    same = [record for record in status.records if same_name(record.event.event_id, event_id)]
+    return all(record.state in _NOTHING_LEFT for record in same)
+
+
+def _say_over(record: Optional[Record]) -> str:
+    if record is None:
+        return "This host knows of no such event, so nothing of it is in effect."
+    return "Nothing of this event is in effect here: this host is %s (%s)." % (record.state, record.reason)
 
 
 def _end_of_prepare(record: Record) -> Optional[str]:
@@ -152,6 +204,12 @@ def _end_of_commit(record: Record) -> Optional[str]:
     if record.state == r.COMMITTED:
         return COMMITTED
     return None if record.state == r.PREPARED and record.committing else COMMIT_REFUSED
+
+
+def _other_driver(record: Record, values: Mapping[str, Any]) -> Optional[r.Who]:
+    """Who has the host in hand instead of the one that asks, whose lease was over before the handlers had said their word."""
+    asks = r.Who(values["driver"], values["run"])
+    return None if record.driver is None or record.driver.who == asks else record.driver.who
 
 
 def _end_of_recovery(record: Record) -> Optional[str]:

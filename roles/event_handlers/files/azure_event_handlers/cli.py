@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._clock import Clock
@@ -23,20 +23,23 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors im
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._imds import MetadataService, Vm, connect
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._time import format_instant, parse_duration, say_duration
 
-from . import asking, configuration, evidence, files, published, spool, trial
+from . import asking, configuration, evidence, files, published, spool, trial, trials
 from . import records as r
 from .asking import Asking, Verdict
-from .configuration import Configuration
+from .clocks import host_clock
+from .configuration import Configuration, Handler
 from .errors import BrokenRecordError, HandlersError, RefusedError
 from .evidence import Journals
 from .paths import Paths
 from .published import Status
 from .records import Record
+from .terms import Moment
 
 # The exit codes, also on the page of the command.
 AS_ASKED, NO, WRONG_USE, NOT_YET, NO_EXECUTOR, NO_SERVICE = 0, 1, 2, 3, 4, 5
 _CODES = {asking.PENDING: NOT_YET, asking.NO_ANSWER: NO_EXECUTOR}
-_ON_AN_EVENT = (spool.PREPARE, spool.COMMIT, spool.ABORT, spool.RECOVER)
+_OF_A_DRIVER = (spool.PREPARE, spool.COMMIT, spool.ABORT, spool.SENDING, spool.APPROVED)
+_ON_AN_EVENT = (*_OF_A_DRIVER, spool.RECOVER)
 # A status that old was written by an agent or an executor that is not there any more; the agent writes every few seconds.
 _STALE = 60.0
 _RETRY_FOR = 20.0
@@ -59,13 +62,18 @@ class Command:
         return configuration.load(self.paths, owner=self.owner)
 
     def status(self) -> Optional[Status]:
-        return published.read(self.paths.status)
+        """With its times by the wall clock as it is now, wherever that was set meanwhile."""
+        status = published.read(self.paths.status)
+        if status is None:
+            return None
+        now = Moment(self.clock.wall(), self.clock.monotonic(), status.boot)
+        return replace(status, records=tuple(record.said_at(now) for record in status.records))
 
 
 def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     paths = Paths(os.path.abspath(options.root) if options.root else "")
-    command = Command(options, paths, Clock(), os.getuid() if options.root else 0)
+    command = Command(options, paths, host_clock(), os.getuid() if options.root else 0)
     try:
         code: int = options.run(command)
     except RefusedError as problem:
@@ -101,13 +109,28 @@ def _fail(options: argparse.Namespace, message: str, code: int, verdict: str = "
 
 def _request(command: Command) -> int:
     options = command.options
-    heard = _Teller(options.follow and not options.json)
-    verdict = _asked(command, Asking(command.paths, command.clock, heard))
+    return _told(options, _asked(command, _asking(command)))
+
+
+def _asking(command: Command) -> Asking:
+    options = command.options
+    return Asking(command.paths, command.clock, _Teller(options.follow and not options.json))
+
+
+def _told(options: argparse.Namespace, verdict: Verdict) -> int:
     if options.json:
         print(json.dumps(verdict.as_dict(), sort_keys=True))
     else:
         print(verdict.message, file=sys.stdout if verdict.good else sys.stderr)
     return AS_ASKED if verdict.good else _CODES.get(verdict.verdict, NO)
+
+
+def _wait(command: Command) -> int:
+    options = command.options
+    verdict = _asking(command).wait(_one_record(command, options.event), timeout=parse_duration(options.timeout))
+    if verdict is None:
+        raise FileNotFoundError(2, "", command.paths.status)
+    return _told(options, verdict)
 
 
 class _Teller:
@@ -148,6 +171,10 @@ def _asked(command: Command, by: Asking) -> Verdict:
     driver = {"driver": options.driver, "run": options.run_id}
     if options.what == spool.ABORT:
         return by.ask(spool.ABORT, _one_record(command, options.event), timeout=timeout, **driver)
+    if options.what in (spool.SENDING, spool.APPROVED):
+        outcome = {"outcome": options.outcome} if options.what == spool.APPROVED else {}
+        event_id = _one_record(command, options.event)
+        return by.ask(options.what, event_id, timeout=timeout, witness=options.witness or None, **outcome, **driver)
     return _with_document(command, by, {**driver, "lease": parse_duration(options.lease)}, timeout)
 
 
@@ -181,7 +208,8 @@ def _with_document(command: Command, by: Asking, driver: Mapping[str, Any], time
 
 
 def _service(config: Configuration) -> MetadataService:
-    return connect(endpoint=config.endpoint, api_version=config.api_version, timeout=config.timeout, retry_for=_RETRY_FOR, clock=Clock())
+    clock = host_clock()
+    return connect(endpoint=config.endpoint, api_version=config.api_version, timeout=config.timeout, retry_for=_RETRY_FOR, clock=clock)
 
 
 def _vm_id(vm: Vm) -> str:
@@ -226,12 +254,28 @@ def _status(command: Command) -> int:
     status, seen = command.status(), _seen(command.paths)
     if status is None:
         raise FileNotFoundError(2, "", command.paths.status)
+    # The executor may not have been there since, and says it otherwise.
+    status = replace(
+        status, problems=(*status.problems, *(text for text in map(str, trials.left(command.paths)) if text not in status.problems))
+    )
     if command.options.json:
-        print(json.dumps({**published.to_json(status), "agent": seen}, sort_keys=True))
+        print(json.dumps({**published.to_json(status), "agent": seen, "configured": _configured(command)}, sort_keys=True))
         return AS_ASKED
     for line in _status_lines(status, seen, command.clock.wall()):
         print(line)
     return AS_ASKED
+
+
+def _configured(command: Command) -> Dict[str, Any]:
+    """What counts for who plans with this host; problem: why nothing would be begun here."""
+    try:
+        config = command.configured()
+    except ConfigurationError as wrong:
+        return {"problem": wrong.message, "mode": None, "allow_empty_prepare": None, "handlers": []}
+    handlers = [
+        {"name": one.name, "event_types": list(one.event_types), "limit": one.limit, "required": one.required} for one in config.handlers
+    ]
+    return {"problem": None, "mode": config.mode, "allow_empty_prepare": config.allow_empty_prepare, "handlers": handlers}
 
 
 def _status_lines(status: Status, seen: Optional[Mapping[str, Any]], now: float) -> List[str]:
@@ -273,7 +317,7 @@ def _record_lines(record: Record, now: float) -> List[str]:
     lines.append("  %s for %s: %s" % (record.state, say_duration(max(0.0, now - record.changed_at)), record.reason or "nothing to do yet"))
     if record.driver is not None:
         lines.append(
-            "  in the hands of %s (run %s) until %s" % (record.driver.name, record.driver.run, format_instant(record.driver.lease_until))
+            "  in the hands of %s (run %s) until %s" % (record.driver.name, record.driver.run, format_instant(record.driver.lease.until))
         )
     for step in record.steps:
         words = ["%s %s" % (phase, _say_work(step.work(phase))) for phase in r.PHASES if step.work(phase).begun]
@@ -360,14 +404,37 @@ def _check_config(command: Command) -> int:
 
 
 def _test(command: Command) -> int:
-    options, status = command.options, command.status()
-    opened = [] if status is None else [record.event.event_id for record in status.records if record.is_open and record.steps]
-    if opened and options.phase != r.INSPECT:
-        raise RefusedError("There is work for %s in progress; only `--phase inspect` is safe now." % ", ".join(opened))
-    config = command.configured()
+    options, config = command.options, command.configured()
     handler = next((one for one in config.handlers if one.name == options.handler), None)
     if handler is None:
         raise _Usage("There is no handler %s; there are: %s." % (options.handler, ", ".join(one.name for one in config.handlers) or "none"))
+    if options.phase == r.INSPECT:
+        return _tried(command, handler)
+    with trials.alone(command.paths, command.clock):
+        opened = _in_progress(command)
+        if opened:
+            raise RefusedError("There is work for %s in progress; only `--phase inspect` is safe now." % ", ".join(opened))
+        _let_look(command.paths)
+        return _tried(command, handler)
+
+
+def _in_progress(command: Command) -> List[str]:
+    """Also what the executor has not published, because it does not run."""
+    status = command.status()
+    known = [] if status is None else list(status.records)
+    with contextlib.suppress(FileNotFoundError):
+        known += _records(command.paths)
+    return sorted({record.event.event_id for record in known if record.is_open and record.steps})
+
+
+def _let_look(paths: Paths) -> None:
+    """The executor stays as long as there is a trial, and raises the alarm if that is killed; without an executor there is none."""
+    with contextlib.suppress(OSError):
+        spool.file_request(paths.requests, spool.LOOK)
+
+
+def _tried(command: Command, handler: Handler) -> int:
+    options = command.options
     wire = _Tripwire(handler.name, options.type)
     runs = trial.run(handler, options.type, options.phase, command.paths, command.clock, cut=wire.cut, late=wire.late)
     good = True
@@ -415,7 +482,7 @@ class _Tripwire:
     _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self, handler: str, event_type: str) -> None:
-        self._again = "azure-event-handlers test %s --type %s --phase recover" % (handler, event_type)
+        self._again = trials.again(handler, event_type)
         self._handler = handler
         self._before: Dict[int, Any] = {}
         self._drained = False
@@ -463,6 +530,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--root", default="", help="a folder that has everything, for a rehearsal")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_request(commands)
+    waits = commands.add_parser(asking.WAIT, help="until nothing of an event is in effect here any more")
+    _with_json(waits, _wait)
+    _with_following(waits)
+    waits.add_argument("event", metavar="EVENT", nargs="?", help="its id; may be left out where there is only one")
     for name, run, words in (
         ("status", _status, "what is known and done here"),
         ("events", _events, "what the metadata service shows to this VM now"),
@@ -488,23 +559,28 @@ def _add_request(commands: Any) -> None:
         (spool.PREPARE, "get ready for an event"),
         (spool.COMMIT, "give the word on which an event is approved"),
         (spool.ABORT, "let go of an event; surely nothing was posted"),
+        (spool.SENDING, "say that an approval is about to be posted"),
+        (spool.APPROVED, "say what became of the approval"),
         (spool.RECOVER, "put this host back into service before the event is gone"),
         (spool.HOLD, "prepare, commit and approve nothing for a while"),
         (spool.RELEASE, "end the hold; with EVENT: give back the host, with --force also after a commit"),
     ):
         one = what.add_parser(name, help=help_text, description=help_text)
         _with_json(one, _request)
-        one.add_argument("--follow", action="store_true", help="show each change")
-        one.add_argument("--timeout", default="30m", help="how long it is followed (30m)")
+        _with_following(one)
         if name in (*_ON_AN_EVENT, spool.RELEASE):
             one.add_argument("event", metavar="EVENT", nargs="?", help="its id; may be left out where there is only one")
-        if name in (spool.PREPARE, spool.COMMIT, spool.ABORT):
+        if name in _OF_A_DRIVER:
             one.add_argument("--driver", default="person %s" % _who(), help="who drives")
             one.add_argument("--run-id", default="%s-%d" % (socket.gethostname(), os.getpid()), help="in which run")
         else:
             one.add_argument("--by", default=_who(), help="who wants it")
         if name in (spool.PREPARE, spool.COMMIT):
             one.add_argument("--lease", default="10m", help="without a word of the driver for so long, the host is given back (10m)")
+        if name in (spool.SENDING, spool.APPROVED):
+            one.add_argument("--witness", default="", help="the VM that posts it")
+        if name == spool.APPROVED:
+            one.add_argument("--outcome", choices=r.POST_OUTCOMES, required=True, help="what the service said, or what was read afterwards")
         if name == spool.PREPARE:
             one.add_argument("--within", help="seconds or 5m; else what the policy's arithmetic leaves")
             one.add_argument("--budget", help="of the whole preparation, for the arithmetic; else the handlers' limits")
@@ -514,6 +590,11 @@ def _add_request(commands: Any) -> None:
             one.add_argument("--reason", default="", help="for everybody who is refused")
         if name == spool.RELEASE:
             one.add_argument("--force", action="store_true", help="also after a commit, when Azure may act on this host at any time")
+
+
+def _with_following(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--follow", action="store_true", help="show each change")
+    parser.add_argument("--timeout", default="30m", help="how long it is followed (30m)")
 
 
 def _with_json(parser: argparse.ArgumentParser, run: Callable[[Command], int]) -> None:

@@ -176,15 +176,19 @@ def _posts(notes: Sequence[Mapping[str, Any]]) -> List[Mapping[str, Any]]:
     """What came of each; of one that nobody heard of again, that it was sent."""
     posts: List[Mapping[str, Any]] = []
     for line in _named(notes, "post"):
-        if posts and _result_of(posts[-1]) == "sending":
+        if posts and _detail(posts[-1], "result") == "sending" and _same_sender(posts[-1], line):
             posts.pop()
         posts.append(line)
     return posts
 
 
-def _result_of(line: Mapping[str, Any]) -> Any:
+def _same_sender(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(_detail(one, key) == _detail(other, key) for key in ("driver", "run", "witness"))
+
+
+def _detail(line: Mapping[str, Any], key: str) -> Any:
     detail = line.get("detail")
-    return detail.get("result") if isinstance(detail, dict) else None
+    return detail.get(key) if isinstance(detail, dict) else None
 
 
 def _last(notes: Sequence[Mapping[str, Any]], name: str) -> Optional[Any]:
@@ -199,8 +203,8 @@ def _notice(record: Record, sightings: Sequence[Mapping[str, Any]]) -> Optional[
 
 
 def _approved_by(record: Record, notes: Sequence[Mapping[str, Any]]) -> str:
-    """us: a post of this host's agent may have been taken. Who else may have approved, the service does not tell (C-23)."""
-    if any(_posted(line) for line in _posts(notes)):
+    """us: a post of this host's agent or driver may have been taken. Who else may have approved, the service does not tell (C-23)."""
+    if any(_is_ours(line) for line in _posts(notes)):
         return "us"
     if record.started_at is None:
         return "nobody"
@@ -208,9 +212,9 @@ def _approved_by(record: Record, notes: Sequence[Mapping[str, Any]]) -> str:
     return "other" if early and record.noticed else "nobody"
 
 
-def _posted(line: Mapping[str, Any]) -> bool:
-    detail = line.get("detail")
-    return isinstance(detail, dict) and bool(detail.get("posted"))
+def _is_ours(line: Mapping[str, Any]) -> bool:
+    """Of an event that had started already, the driver says that somebody else was first."""
+    return bool(_detail(line, "posted")) and _detail(line, "result") != r.ALREADY_STARTED
 
 
 def _claimed(record: Record) -> bool:

@@ -90,15 +90,6 @@ class Executor:
         action = reconcile.next_action(self._shelf.records, self._facts())
         return action is not None and self._do(action)
 
-    def run(self, *, until: Callable[[Mapping[str, Record]], bool]) -> None:
-        """Step by step, until the records are so."""
-        while True:
-            while self.step():
-                pass
-            if until(self._shelf.records):
-                return
-            self._clock.sleep(LOOK)
-
     # --- seeing ---------------------------------------------------------------------------------------------------
 
     def _facts(self) -> Facts:
@@ -114,6 +105,7 @@ class Executor:
             held=self._shelf.held(now) is not None or self._shelf.problem is not None,
             held_because="this host is held" if self._shelf.problem is None else "its disk does not take what is to be written down",
             recover_budget=self._recover_budget,
+            passed=self._clock.monotonic(),
         )
 
     def _units(self) -> Mapping[str, Seen]:

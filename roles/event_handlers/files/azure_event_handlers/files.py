@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -26,7 +27,9 @@ def write_text(path: str, text: str, *, mode: int = 0o640) -> None:
             os.fchmod(file.fileno(), mode)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        # A signal may have come just after it got its name: then it is not to be told as a file that is not there.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
 
 

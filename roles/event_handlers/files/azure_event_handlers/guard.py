@@ -424,10 +424,10 @@ class _Turn(Sightings):
 
     def _renew(self, sight: Sight, record: Record) -> None:
         lease = self._configuration.lease
-        until = self._seen.now if record.driver is None else record.driver.lease_until
-        if until - self._seen.now > lease / 2.0:
+        held = None if record.driver is None else record.driver.lease
+        if held is not None and held.left(self._seen.moment) > lease / 2.0:
             return
-        if self._say("renew " + fold(sight.event.event_id), repr(until), pause=min(RETELL, lease / 4.0)):
+        if self._say("renew " + fold(sight.event.event_id), repr(held), pause=min(RETELL, lease / 4.0)):
             self._file(spool.RENEW, event_id=sight.event.event_id, driver=spool.AGENT, run=RUN, lease=lease)
 
     # --- the gate ---

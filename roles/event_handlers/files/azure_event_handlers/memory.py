@@ -69,7 +69,8 @@ class Told:
 
 @dataclass(frozen=True)
 class Memory:
-    """boot: in which all this was seen. good_at: the last good answer; good_since: the first of those that came without a long gap.
+    """boot: in which all this was seen. good_at: the last good answer; good_since: the first of those that came without a long gap;
+    trusted_since: the first of those between which there was none of five minutes.
 
     unknown: after an outage in which the service may have forgotten us, what is not listed need not be gone. gap: how long that was.
     """
@@ -78,6 +79,7 @@ class Memory:
     vm_id: Optional[str] = None
     good_at: Optional[float] = None
     good_since: Optional[float] = None
+    trusted_since: Optional[float] = None
     unknown: bool = False
     gap: Optional[float] = None
     sights: Mapping[str, Sight] = field(default_factory=dict)
@@ -99,6 +101,8 @@ def from_json(data: Any, *, boot: str) -> Memory:
 
 
 def _memory(values: Dict[str, Any]) -> Memory:
+    # An agent of before, on a host that is upgraded now, did not keep it; what it has posted must not be forgotten for that.
+    values.setdefault("trusted_since", None)
     values["sights"] = {str(key): _sight(sight) for key, sight in values["sights"].items()}
     values["told"] = {str(key): made(Told, told, "told") for key, told in values["told"].items()}
     memory: Memory = made(Memory, values, "memory")

@@ -25,6 +25,7 @@ from .published import Status
 from .reconcile import NOT_YET
 from .records import Record, Step
 from .store import Hold
+from .terms import Moment
 
 PREFIX = "azure_event_handlers_"
 GAUGE, COUNTER = "gauge", "counter"
@@ -51,11 +52,12 @@ OVERDUE = (START, END, RECOVERY)
 
 @dataclass
 class AgentCounters:
-    """What only the agent knows. written_at: its clock when the text is made. problems: how many there are now, by word; all other
-    counts only go up.
+    """What only the agent knows. written_at: its clock when the text is made; passed: the one that nobody sets. problems: how many there
+    are now, by word; all other counts only go up.
     """
 
     written_at: float
+    passed: float = 0.0
     last_good_document: Optional[float] = None
     polls: Dict[str, int] = field(default_factory=dict)
     clock_difference: Optional[float] = None
@@ -197,7 +199,8 @@ def _has_failed_to_recover(step: Step) -> bool:
 def _lease_until(seen: Seen) -> Samples:
     """A lease no longer counts once there is no return."""
     held = [record for record in seen.open if record.state in (r.PREPARING, r.PREPARED)]
-    yield from _earliest(None if record.driver is None else record.driver.lease_until for record in held)
+    moment = Moment(seen.now, seen.counters.passed, "" if seen.status is None else seen.status.boot)
+    yield from _earliest(None if record.driver is None else seen.now + record.driver.lease.left(moment) for record in held)
 
 
 # --- of the host -------------------------------------------------------------------------------------------------------

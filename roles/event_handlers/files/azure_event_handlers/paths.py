@@ -60,6 +60,11 @@ class Paths:
     def journals(self) -> str:
         return os.path.join(self.state, "evidence")
 
+    @property
+    def trials(self) -> str:
+        """A mark for each handler that a trial has asked to prepare, until it has recovered."""
+        return os.path.join(self.state, "trials")
+
     # Until the machine stops.
 
     @property
@@ -69,6 +74,11 @@ class Paths:
     @property
     def lock(self) -> str:
         return os.path.join(self.run, "lock")
+
+    @property
+    def trying(self) -> str:
+        """Locked by a trial as long as it lives."""
+        return os.path.join(self.run, "trial.lock")
 
     @property
     def status(self) -> str:

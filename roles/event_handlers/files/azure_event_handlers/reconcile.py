@@ -17,6 +17,7 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._policy im
 
 from . import records as r
 from .records import Record, Step, Work
+from .terms import Moment
 
 # What a handler says by its exit code, beside 0.
 NOT_YET, WAS_SO = 75, 77
@@ -45,7 +46,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is seen of the host now. vm_id: None while nobody could tell."""
+    """What is seen of the host now, and passed: by the clock that nobody sets. vm_id: None while nobody could tell."""
 
     now: float
     boot: str
@@ -54,6 +55,11 @@ class Facts:
     held: bool = False
     held_because: str = "this host is held"
     recover_budget: float = 120.0
+    passed: float = 0.0
+
+    @property
+    def moment(self) -> Moment:
+        return Moment(self.now, self.passed, self.boot)
 
 
 @dataclass(frozen=True)
@@ -186,7 +192,7 @@ def _is_wanted(record: Record, phase: str) -> bool:
 
 def _is_out_of_time(record: Record, phase: str, facts: Facts) -> bool:
     """What could not be begun in time, as where /run is full, is not begun late."""
-    return phase in (r.INSPECT, r.PREPARE) and record.deadline is not None and facts.now > record.deadline
+    return phase in (r.INSPECT, r.PREPARE) and record.deadline is not None and record.deadline.is_over(facts.moment)
 
 
 # --- what a handler said -------------------------------------------------------------------------------------------------
@@ -325,7 +331,7 @@ def _from_preparing(record: Record, facts: Facts) -> Optional[Record]:
         return _give_back_or_stay(record, facts, "%s is not ready: %s" % (failed.handler, failed.prepare.outcome))
     if all(step.prepare.over for step in record.steps):
         return replace(record, state=r.PREPARED, reason="every handler is done")
-    if record.deadline is not None and facts.now > record.deadline:
+    if record.deadline is not None and record.deadline.is_over(facts.moment):
         return _give_back_or_stay(record, facts, "the time to prepare is over")
     return _abandoned(record, facts)
 
@@ -333,7 +339,7 @@ def _from_preparing(record: Record, facts: Facts) -> Optional[Record]:
 def _abandoned(record: Record, facts: Facts) -> Optional[Record]:
     if record.driver is None:
         return _give_back_or_stay(record, facts, record.reason)
-    if facts.now > record.driver.lease_until:
+    if record.driver.lease.is_over(facts.moment):
         return _give_back_or_stay(record, facts, "%s has not been heard of" % record.driver.name)
     return None
 
@@ -350,7 +356,7 @@ def _from_prepared(record: Record, facts: Facts) -> Optional[Record]:
     if doubt is not None:
         return replace(record, committing=False, commit_refused=doubt)
     if all(step.check.over for step in record.steps):
-        return replace(record, state=r.COMMITTED, committing=False, reason="%s may approve" % _driver_of(record))
+        return _given(replace(record, state=r.COMMITTED, committing=False, reason="%s may approve" % _driver_of(record)))
     return None
 
 
@@ -362,6 +368,11 @@ def _doubt(step: Step) -> Optional[str]:
     if outcome == r.OUT_OF_TIME or (outcome == r.FAILED and step.inspect.outcome in (r.DONE, r.UNCHANGED)):
         return "%s cannot say any more whether it is out of service" % step.handler
     return None
+
+
+def _given(record: Record) -> Record:
+    """Its word, to the driver that has it in hand."""
+    return replace(record, given_to=() if record.driver is None else (record.driver.who,))
 
 
 def _driver_of(record: Record) -> str:

@@ -10,15 +10,17 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._decision import Times
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import Event, fold, same_name
 
 from .errors import BrokenRecordError
+from .terms import Moment, Term
 
-# Of the file. A newer one is not touched by an older program.
-FORMAT = 1
+# Of the file. A newer one is not touched by an older program; one of before is read, as a host may be upgraded while it is out of service.
+FORMAT = 2
+BEFORE = 1
 
 SEEN, PREPARING, PREPARED, COMMITTED, STAYING = "SEEN", "PREPARING", "PREPARED", "COMMITTED", "STAYING"
 IMPACT, BACKING_OUT, BACKED_OUT, RECOVERING = "IMPACT", "BACKING_OUT", "BACKED_OUT", "RECOVERING"
@@ -41,6 +43,12 @@ PROGRESS = (IDLE, INTENDED, ENDED)
 # How it ended. UNCHANGED: it was so before, and is not ours to undo.
 DONE, UNCHANGED, FAILED, OUT_OF_TIME, STOPPED = "done", "unchanged", "failed", "out_of_time", "stopped"
 OUTCOMES = (DONE, UNCHANGED, FAILED, OUT_OF_TIME, STOPPED)
+
+# What became of an approval, in its driver's word.
+TAKEN, REFUSED, UNCLEAR, ALREADY_STARTED, NO_EVENT = "taken", "refused", "unclear", "already_started", "gone"
+POST_OUTCOMES = (TAKEN, REFUSED, UNCLEAR, ALREADY_STARTED, NO_EVENT)
+# After one of these nobody can say any more that surely nothing was posted.
+MAYBE_POSTED = frozenset((TAKEN, UNCLEAR, ALREADY_STARTED))
 
 
 @dataclass(frozen=True)
@@ -112,20 +120,58 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Driver:
-    """Who has this record in hand, and until when it is his without a new word."""
+class Who:
+    """A driver, in one of its runs."""
 
     name: str
     run: str
-    lease_until: float
+
+    def __str__(self) -> str:
+        return "%s (run %s)" % (self.name, self.run)
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Who has this record in hand, and how long it is his without a new word."""
+
+    name: str
+    run: str
+    lease: Term
+
+    @property
+    def who(self) -> Who:
+        return Who(self.name, self.run)
 
     def is_same(self, other: Driver) -> bool:
-        return (self.name, self.run) == (other.name, other.run)
+        return self.who == other.who
+
+
+@dataclass(frozen=True)
+class Post:
+    """The last approval that a driver has spoken of: by it, in which run, from which VM, since when it may be on its way.
+
+    outcome: None while nobody has said what became of it. maybe: of this one or an earlier one it was said that it may have been taken.
+    """
+
+    driver: str
+    run: str
+    witness: str
+    sent_at: float
+    outcome: Optional[str] = None
+    told_at: Optional[float] = None
+    maybe: bool = False
+
+    @property
+    def who(self) -> Who:
+        return Who(self.driver, self.run)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One occurrence of one event on this VM."""
+    """One occurrence of one event on this VM.
+
+    given_to: to whom a committed host has given its word, one after the other; each of them may have posted.
+    """
 
     event: Event
     occurrence: int
@@ -136,8 +182,10 @@ class Record:
     driver: Optional[Driver] = None
     committing: bool = False
     commit_refused: Optional[str] = None
+    given_to: Tuple[Who, ...] = ()
+    post: Optional[Post] = None
     attempt: int = 0
-    deadline: Optional[float] = None
+    deadline: Optional[Term] = None
     steps: Tuple[Step, ...] = ()
     started_seen: bool = False
     # Whether it was out of service when the event struck; None before.
@@ -182,6 +230,16 @@ class Record:
         step = self.step_of(handler)
         return step is None or step.prepare.over
 
+    def counted_in(self, now: Moment) -> Record:
+        """What is left of its terms after a boot, by the clock of this one."""
+        driver = self.driver and dataclasses.replace(self.driver, lease=self.driver.lease.counted_in(now))
+        return dataclasses.replace(self, driver=driver, deadline=self.deadline and self.deadline.counted_in(now))
+
+    def said_at(self, now: Moment) -> Record:
+        """With the ends of its terms as the wall clock, which may have been set, will show them."""
+        driver = self.driver and dataclasses.replace(self.driver, lease=self.driver.lease.said_at(now))
+        return dataclasses.replace(self, driver=driver, deadline=self.deadline and self.deadline.said_at(now))
+
     def having(self, index: int, phase: str, work: Work) -> Record:
         steps = list(self.steps)
         steps[index] = steps[index].having(phase, work)
@@ -224,19 +282,55 @@ def from_json(data: Any) -> Record:
     """BrokenRecordError for whatever this program has not written so."""
     values = _object(data, "record")
     found = values.pop("format", None)
-    if isinstance(found, bool) or found != FORMAT:
+    if isinstance(found, bool) or found not in (BEFORE, FORMAT):
         raise BrokenRecordError("record: it has not format %d, which is what this program reads" % FORMAT)
+    if found == BEFORE:
+        values = _of_before(values)
     values["event"] = made(Event, values.get("event"), "event")
     values["times"] = None if values.get("times") is None else made(Times, values["times"], "times")
-    values["driver"] = None if values.get("driver") is None else made(Driver, values["driver"], "driver")
-    steps = values.get("steps")
-    if not isinstance(steps, list):
-        raise BrokenRecordError("steps: not a list")
-    values["steps"] = tuple(_step(step) for step in steps)
+    values["driver"] = None if values.get("driver") is None else _driver(values["driver"])
+    values["deadline"] = None if values.get("deadline") is None else made(Term, values["deadline"], "deadline")
+    values["given_to"] = tuple(made(Who, who, "given_to") for who in _list(values.get("given_to"), "given_to"))
+    values["post"] = None if values.get("post") is None else _post(values["post"])
+    values["steps"] = tuple(_step(step) for step in _list(values.get("steps"), "steps"))
     record: Record = made(Record, values, "record")
     _one_of("state", record.state, STATES)
     _one_of("view", record.view, VIEWS)
     return record
+
+
+def _of_before(values: Dict[str, Any]) -> Dict[str, Any]:
+    """Format 1 had the ends of its terms by the wall clock alone, and the word of a host had one driver."""
+    if "given_to" in values or "post" in values:
+        raise BrokenRecordError("record: it has keys that format %d has not" % BEFORE)
+    given_to = []
+    if values.get("driver") is not None:
+        who = _object(values["driver"], "driver")
+        lease = _term_of_before(who.pop("lease_until", None), "driver.lease_until")
+        values["driver"] = {**who, "lease": lease}
+        given_to = [who] if values.get("state") == COMMITTED else []
+    if values.get("deadline") is not None:
+        values["deadline"] = _term_of_before(values["deadline"], "record.deadline")
+    return {**values, "given_to": given_to, "post": None}
+
+
+def _term_of_before(until: Any, what: str) -> Dict[str, Any]:
+    """Counted by the wall clock until the executor counts it on."""
+    return dataclasses.asdict(Term(_checked(what, until, "float")))
+
+
+def _driver(data: Any) -> Driver:
+    values = _object(data, "driver")
+    values["lease"] = made(Term, values.get("lease"), "lease")
+    driver: Driver = made(Driver, values, "driver")
+    return driver
+
+
+def _post(data: Any) -> Post:
+    post: Post = made(Post, data, "post")
+    if post.outcome is not None:
+        _one_of("outcome", post.outcome, POST_OUTCOMES)
+    return post
 
 
 def _step(data: Any) -> Step:
@@ -249,6 +343,12 @@ def _step(data: Any) -> Step:
         values[phase] = work
     step: Step = made(Step, values, "step")
     return step
+
+
+def _list(data: Any, what: str) -> List[Any]:
+    if not isinstance(data, list):
+        raise BrokenRecordError("%s: not a list" % what)
+    return data
 
 
 def _object(data: Any, what: str) -> Dict[str, Any]:

@@ -17,12 +17,15 @@ from . import spool
 from .configuration import Configuration
 from .memory import Memory
 from .published import Status
-from .records import Driver, Record
+from .records import Record, Who
+from .terms import Moment
 
 # The same over all restarts, so that an agent that comes back goes on with what it had in hand.
 RUN = "agent"
 # Good answers further apart than this are a gap, worth a note.
 LONGEST_GAP = 60.0
+# And this one makes who plans with this host look for another witness.
+TRUSTED_GAP = 5.0 * MINUTE
 # Without a call for so long the service forgets this VM, and events may take five minutes to come back (C-7, W-33).
 FORGOTTEN_AFTER = 1.0 * DAY
 BELIEVED_AFTER = 5.0 * MINUTE
@@ -60,6 +63,11 @@ class Seen:
         if self.difference is not None:
             return HOST_CLOCK_ERROR + abs(self.difference)
         return host_clock_error(None, synchronised=self.synchronised)
+
+    @property
+    def moment(self) -> Moment:
+        """As the executor counts the terms that it shows."""
+        return Moment(self.now, self.monotonic, "" if self.status is None else self.status.boot)
 
     @property
     def held(self) -> Optional[str]:
@@ -111,7 +119,7 @@ def note(event: Event, what: str, detail: Mapping[str, Any]) -> Wish:
 
 
 def is_ours(record: Record) -> bool:
-    return record.driver is not None and record.driver.is_same(Driver(spool.AGENT, RUN, 0.0))
+    return record.driver is not None and record.driver.who == Who(spool.AGENT, RUN)
 
 
 # --- memory and time -----------------------------------------------------------------------------------------------------
@@ -128,7 +136,7 @@ def of_this_vm(memory: Memory, seen: Seen) -> Memory:
         return replace(memory, vm_id=vm_id)
     if same_name(memory.vm_id, vm_id):
         return memory
-    return Memory(seen.boot, vm_id, memory.good_at, memory.good_since)
+    return Memory(seen.boot, vm_id, memory.good_at, memory.good_since, memory.trusted_since)
 
 
 def timed(memory: Memory, seen: Seen) -> Memory:
@@ -139,11 +147,13 @@ def timed(memory: Memory, seen: Seen) -> Memory:
     forgotten = gap is not None and gap > FORGOTTEN_AFTER
     together = memory.good_since is not None and not (gap is not None and gap > LONGEST_GAP)
     since = memory.good_since if together else seen.monotonic
+    trusted = memory.trusted_since is not None and not (gap is not None and gap > TRUSTED_GAP)
     believed = since is not None and seen.monotonic - since >= BELIEVED_AFTER
     return replace(
         memory,
         good_at=seen.monotonic,
         good_since=since,
+        trusted_since=memory.trusted_since if trusted else seen.monotonic,
         unknown=forgotten or (memory.unknown and not believed),
         # After a boot nobody knows how long the gap really was.
         gap=gap if memory.good_at is not None and gap is not None and gap > LONGEST_GAP else None,

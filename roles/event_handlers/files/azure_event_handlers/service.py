@@ -26,12 +26,14 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._decision 
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import KNOWN_TYPES, Event, fold, known_as, same_name
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors import ConfigurationError
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._policy import APPROVE
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._time import format_instant
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._windows import EARLIEST, LATEST
 
-from . import asked, configuration, evidence, executor, files, published, spool, webhook
+from . import asked, configuration, evidence, executor, files, published, spool, trials, webhook
 from . import records as r
+from .clocks import host_clock
 from .configuration import Configuration
-from .errors import BrokenRecordError, BusyError, HandlersError, RefusedError, StoreError
+from .errors import BusyError, HandlersError, RefusedError, StoreError
 from .evidence import Journals
 from .executor import Executor
 from .launcher import TRIAL, UNIT, Launcher
@@ -43,6 +45,7 @@ from .shelf import Shelf
 from .spool import Answer, Request, Values
 from .store import Hold, Store, no_crash
 from .systemd import Systemd
+from .terms import Moment, term_of
 
 # It stays so long after the last thing that happened: the next request is often not far.
 LINGER = 10.0
@@ -53,12 +56,16 @@ _SHOWN = 20
 _LONGEST_LEASE = 24 * 3600.0
 _LONGEST_HOLD = 30 * 24 * 3600.0
 _LONGEST_NOTE = 16 * 1024
+_LONGEST_NAME = 200
 # Who asked for work on the host longer ago does not expect it any more.
 _OLDEST_REQUEST = 120.0
+# Between two looks for what trials have left behind.
+_TRIALS_EVERY = 2.0
 # Between two looks for answers that nobody has come for.
 _TIDY_EVERY = 300.0
 # Of what a handler said, in the published state; all of it is in the evidence.
 _SHOWN_TAIL = 400
+_NOT_WRITTEN = "It cannot be written down here that an approval is sent: %s"
 _DAY = 86400.0
 _KEEP = 90 * _DAY
 
@@ -94,6 +101,9 @@ class Service:
         self._problems: Dict[str, str] = {}
         self._tried_at = 0.0
         self._tidied_at = -_TIDY_EVERY
+        self._looked_for_trials_at = -_TRIALS_EVERY
+        # Whether one goes on, or has left something behind.
+        self._is_tried = False
         self.stopping = False
 
     # --- its life -------------------------------------------------------------------------------------------------
@@ -123,10 +133,19 @@ class Service:
             crash=self._crash,
             told=self._tell,
         )
+        self._count_terms_on()
         for record in self._open():
             self._journals.tell(record.key, self._clock.wall(), evidence.BOOTED, boot=self._launcher.boot)
         self._forget_the_old()
+        self._care_for_trials()
         self._publish()
+
+    def _count_terms_on(self) -> None:
+        """By the clock of this boot. Where the disk does not take that, in mind."""
+        for record in self._open():
+            counted = record.counted_in(self._now())
+            if counted != record:
+                self._shelf.save(counted)
 
     def _live(self) -> None:
         busy_at = self._clock.monotonic()
@@ -144,6 +163,7 @@ class Service:
         did = self._step() or did
         self._tidy()
         self._care_for_the_disk()
+        self._care_for_trials()
         self._publish()
         return did
 
@@ -166,7 +186,7 @@ class Service:
 
     def _may_rest(self) -> bool:
         """Nothing happens by itself to what is only known, and what was given back waits for somebody to ask."""
-        if self._shelf.problem is not None or self._stay:
+        if self._shelf.problem is not None or self._stay or self._is_tried:
             return False
         return all(record.state in (r.SEEN, r.BACKED_OUT) and record.view == r.SCHEDULED for record in self._open())
 
@@ -181,6 +201,19 @@ class Service:
         if self._clock.monotonic() - self._tried_at >= _TRY_AGAIN:
             self._tried_at = self._clock.monotonic()
             self._shelf.try_again()
+
+    def _care_for_trials(self) -> None:
+        """A trial that was killed has told nobody; what it has taken out of service, only a person can say is to be put back now."""
+        now = self._clock.monotonic()
+        if now - self._looked_for_trials_at < _TRIALS_EVERY:
+            return
+        self._looked_for_trials_at = now
+        self._is_tried = bool(trials.marks(self._paths))
+        left = trials.left(self._paths) if self._is_tried else []
+        if left:
+            self._problem("trial", " ".join(map(str, left)))
+        else:
+            self._solved("trial")
 
     def _forget_the_old(self) -> None:
         before = self._clock.wall() - self._keep_closed
@@ -293,7 +326,7 @@ class Service:
     def _answer(self, request: Request) -> None:
         try:
             answer = self._carry_out(request)
-        except (RefusedError, BrokenRecordError, StoreError) as refusal:
+        except HandlersError as refusal:
             answer = Answer(False, refusal.message)
             self._tell_refused(request, refusal.message)
         except ConfigurationError as refusal:
@@ -317,10 +350,14 @@ class Service:
             spool.RENEW: self._renew,
             spool.COMMIT: self._commit,
             spool.ABORT: self._abort,
+            spool.SENDING: self._sending,
+            spool.APPROVED: self._approved,
             spool.RECOVER: self._recover,
             spool.HOLD: self._hold,
             spool.RELEASE: self._release,
             spool.NOTE: self._note,
+            # Looked around is in each turn; it was enough to be started.
+            spool.LOOK: lambda _values, _by_agent: Answer(True),
         }
         if request.what not in known:
             raise RefusedError("Nobody can ask for %s here." % (request.what,))
@@ -381,7 +418,8 @@ class Service:
     def _prepare(self, values: Values, by_agent: bool) -> Answer:
         event = _event(values)
         self._refuse_another_vm(values.text("vm_id"))
-        now = self._clock.wall()
+        moment = self._now()
+        now = moment.wall
         record = self._current(event.event_id)
         if record is None or record.gone or not record.is_open:
             fresh = asked.first_sight(self._shelf.records.values(), event, vm_id=values.text("vm_id"), now=now)
@@ -394,18 +432,29 @@ class Service:
             raise RefusedError("This host is held %s." % held)
         if self._shelf.problem is not None:
             raise RefusedError("This host cannot get ready: %s" % self._shelf.problem)
-        config = self._configured()
-        prepared = asked.prepare(
-            record,
-            self._driver(values, by_agent, now),
-            times=values.made(Times, "times"),
-            within=values.number("within"),
-            steps=self._steps(record, config),
-            empty_allowed=config.allow_empty_prepare,
-            now=now,
-        )
-        self._told_asked(prepared.key, "prepare", values, by_agent, now)
-        return self._answered(record, prepared)
+        # Once this is written down, no trial begins; see cli.
+        with trials.none(self._paths):
+            self._refuse_while_a_trial_ends()
+            config = self._configured()
+            prepared = asked.prepare(
+                record,
+                self._driver(values, by_agent, moment),
+                times=values.made(Times, "times"),
+                within=values.number("within"),
+                steps=self._steps(record, config),
+                empty_allowed=config.allow_empty_prepare,
+                now=moment,
+            )
+            self._told_asked(prepared.key, "prepare", values, by_agent, now)
+            return self._answered(record, prepared)
+
+    def _refuse_while_a_trial_ends(self) -> None:
+        """A trial can be killed, and its handler goes on; two never run at the same time."""
+        known = trials.marks(self._paths)
+        running = launcher_of(self._paths, trial=True).units() if known else {}
+        for mark in known:
+            if mark.unit in running and running[mark.unit].running:
+                raise RefusedError("What a trial that was cut off has begun still runs. %s" % mark)
 
     def _steps(self, record: Record, config: Configuration) -> Tuple[Step, ...]:
         """With copies of the handlers, taken once: a later version does not undo an earlier one's work (W-47)."""
@@ -424,23 +473,65 @@ class Service:
         )
 
     def _renew(self, values: Values, by_agent: bool) -> Answer:
-        now, record = self._clock.wall(), self._wanted(values)
+        now, record = self._now(), self._wanted(values)
         return self._answered(record, asked.renew(record, self._driver(values, by_agent, now), now=now))
 
     def _commit(self, values: Values, by_agent: bool) -> Answer:
         event = _event(values)
-        now, record = self._clock.wall(), self._wanted(values, event.event_id)
+        now, record = self._now(), self._wanted(values, event.event_id)
         if self._shelf.problem is not None:
             raise RefusedError("This host cannot give its word: %s" % self._shelf.problem)
-        held = self._shelf.held(now)
-        self._told_asked(record.key, "commit", values, by_agent, now)
+        held = self._shelf.held(now.wall)
+        self._told_asked(record.key, "commit", values, by_agent, now.wall)
         committing = asked.commit(record, self._driver(values, by_agent, now), event, now=now, held=None if held is None else str(held))
         return self._answered(record, committing)
 
     def _abort(self, values: Values, by_agent: bool) -> Answer:
-        now, record = self._clock.wall(), self._wanted(values)
-        self._told_asked(record.key, "abort", values, by_agent, now)
+        now, record = self._now(), self._wanted(values)
+        self._told_asked(record.key, "abort", values, by_agent, now.wall)
         return self._answered(record, asked.abort(record, self._driver(values, by_agent, now, lease=0.0), now=now))
+
+    def _sending(self, values: Values, by_agent: bool) -> Answer:
+        """On the disk before it is answered: a machine that stops now comes back with it."""
+        now, record = self._now(), self._wanted(values)
+        held = self._shelf.held(now.wall)
+        driver = self._driver(values, by_agent, now, lease=0.0)
+        told = asked.sending(record, driver, witness=_witness(values) or "", held=None if held is None else str(held), now=now.wall)
+        # Also what a failing disk has taken into mind alone.
+        if record.key in self._shelf.unwritten:
+            raise RefusedError(_NOT_WRITTEN % self._shelf.problem)
+        self._put(record, told, otherwise=_NOT_WRITTEN)
+        self._note_post(told)
+        return Answer(True, key=told.key)
+
+    def _approved(self, values: Values, by_agent: bool) -> Answer:
+        now, record = self._now(), self._wanted(values)
+        outcome = values.text("outcome")
+        if outcome not in r.POST_OUTCOMES:
+            raise RefusedError("What became of the approval is one of %s." % ", ".join(r.POST_OUTCOMES))
+        driver = self._driver(values, by_agent, now, lease=0.0)
+        told = asked.approved(record, driver, outcome=outcome, witness=_witness(values), now=now.wall)
+        self._put(record, told)
+        self._note_post(told)
+        return Answer(True, key=told.key)
+
+    def _note_post(self, record: Record) -> None:
+        """Into the evidence once, also when the first time was cut off after the record was written."""
+        post = record.post
+        if post is None:
+            return
+        result = post.outcome or "sending"
+        detail = {
+            "result": result,
+            "posted": result not in (r.REFUSED, r.NO_EVENT),
+            "driver": post.driver,
+            "run": post.run,
+            "witness": post.witness,
+            "sent": format_instant(post.sent_at),
+            "reason": None,
+        }
+        if not any(line.get("detail") == detail for line in self._journals.lines(record.key)):
+            self._journals.tell(record.key, self._clock.wall(), evidence.NOTED, note="post", by="driver", detail=detail)
 
     def _recover(self, values: Values, by_agent: bool) -> Answer:
         now, record = self._clock.wall(), self._wanted(values)
@@ -492,21 +583,24 @@ class Service:
             raise RefusedError("This host knows of no event %s; `azure-event-handlers status` lists those that it knows." % wanted)
         return record
 
-    def _driver(self, values: Values, by_agent: bool, now: float, lease: Optional[float] = None) -> Driver:
+    def _now(self) -> Moment:
+        return Moment(self._clock.wall(), self._clock.monotonic(), self._launcher.boot)
+
+    def _driver(self, values: Values, by_agent: bool, now: Moment, lease: Optional[float] = None) -> Driver:
         seconds = values.number("lease") if lease is None else lease
         if not 0 <= seconds <= _LONGEST_LEASE:
             raise RefusedError("A lease is at most a day long.")
         name, run = values.text("driver"), values.text("run")
         if by_agent != (name == spool.AGENT):
             raise RefusedError("The name %s is the agent's, and it has no other." % spool.AGENT)
-        return Driver(name, run, now + seconds)
+        return Driver(name, run, term_of(seconds, now))
 
-    def _put(self, before: Optional[Record], record: Record) -> Record:
+    def _put(self, before: Optional[Record], record: Record, *, otherwise: str = "This host cannot get ready: %s") -> Record:
         """Written down, or refused."""
         if before == record:
             return record
         if not self._shelf.save(record):
-            raise RefusedError("This host cannot get ready: %s" % self._shelf.problem)
+            raise RefusedError(otherwise % self._shelf.problem)
         self._tell(before, record, record.reason)
         return record
 
@@ -553,6 +647,12 @@ def _short(values: Values) -> Dict[str, Any]:
     """What somebody wants to be remembered, within bounds."""
     found = {key[:80]: value for key, value in list(values.object("detail").items())[:40]}
     return found if len(json.dumps(found)) <= _LONGEST_NOTE else {"note": "too long"}
+
+
+def _witness(values: Values) -> Optional[str]:
+    """The name of the VM that posts."""
+    found = values.optional_text("witness")
+    return None if found is None else " ".join(found.split())[:_LONGEST_NAME]
 
 
 def _event(values: Values) -> Event:
@@ -622,7 +722,7 @@ def main(arguments: Sequence[str], crash: Callable[[str], None] = no_crash) -> i
     options = parser.parse_args(arguments)
     paths = Paths(options.root)
     owner = os.getuid() if options.root else 0
-    service = Service(paths, launcher_of(paths), Clock(), owner=owner, stay=options.stay, crash=crash, say=_say)
+    service = Service(paths, launcher_of(paths), host_clock(), owner=owner, stay=options.stay, crash=crash, say=_say)
 
     def stop(_number: int, _frame: Any) -> None:
         service.stopping = True

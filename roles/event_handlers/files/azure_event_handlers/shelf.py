@@ -101,6 +101,8 @@ def _needs_a_disk(before: Optional[Record], after: Record) -> bool:
         return False
     if before is None or before.state != after.state:
         return True
+    if after.post != before.post and after.post is not None and after.post.outcome is None:
+        return True
     earlier = {step.handler: step for step in before.steps}
     return any(
         step.work(phase).progress == r.INTENDED and earlier[step.handler].work(phase).progress != r.INTENDED

@@ -120,7 +120,7 @@ class Sightings:
         not_before = before.event.not_before
         if before.posts:
             by = AGENT
-        elif record is not None and record.state == r.COMMITTED and not is_ours(record):
+        elif record is not None and _may_be_drivers(record):
             by = DRIVER
         elif not_before is not None and self._seen.now < not_before - self._seen.clock_error:
             by = OTHER
@@ -176,6 +176,12 @@ class Sightings:
     def _barred(self, event: Event) -> bool:
         sight = self._sights.get(fold(event.event_id))
         return sight is not None and sight.barred is not None
+
+
+def _may_be_drivers(record: Record) -> bool:
+    """A driver has the host's word, or had it and has said that it posts."""
+    sent = record.post is not None and record.post.outcome not in (r.REFUSED, r.NO_EVENT, r.ALREADY_STARTED)
+    return sent or (record.state == r.COMMITTED and not is_ours(record))
 
 
 def _since(sight: Sight, reading: Reading) -> float:

@@ -22,6 +22,10 @@ from .records import made
 FORMAT = 1
 OBSERVE, PREPARE, RENEW, COMMIT, ABORT = "observe", "prepare", "renew", "commit", "abort"
 RECOVER, HOLD, RELEASE, NOTE = "recover", "hold", "release", "note"
+# A driver's word on its approval: before it is posted, and what became of it.
+SENDING, APPROVED = "sending", "approved"
+# That something is to be seen here that no request tells of.
+LOOK = "look"
 # What the agent may ask. Everything else is for people and playbooks, who are root here.
 OF_THE_AGENT = frozenset((OBSERVE, PREPARE, RENEW, COMMIT, ABORT, NOTE))
 AGENT = "agent"

@@ -9,6 +9,7 @@ import http.client
 import socket
 import threading
 import time
+from dataclasses import replace
 from typing import Any, Callable, Iterator
 
 import pytest
@@ -327,6 +328,31 @@ def test_the_transport_sends_what_it_is_given_and_little_else(serve: Any) -> Non
     assert {"host", "metadata", "accept-encoding", "content-length"} <= names
     assert names <= {"host", "metadata", "accept-encoding", "content-length", "user-agent"}
     assert body == '{"x": 1}'
+
+
+def test_what_is_put_together_once_is_sent_as_long_as_it_is_the_same(serve: Any) -> None:
+    """Who polls once a second asks the same for minutes; another tag, or another path, is another request (C-9)."""
+    requests: list = []
+    url, transport = serve(*([recording(requests)] * 5)), RequestsTransport()
+    first = Request("GET", url + "/x", {"api-version": "1"}, {"If-None-Match": "1"})
+    asked = [first, replace(first), replace(first, headers={"If-None-Match": "2"}), replace(first, url=url + "/y"), first]
+    prepared = []
+    for request in asked:
+        assert transport(request, 5.0).status == 200
+        prepared.append(transport._prepared(request))
+    assert [one is prepared[0] for one in prepared] == [True, True, False, False, False]
+    told = [(text.split(" ")[1], text.split("If-None-Match: ")[1][0]) for text in requests]
+    assert told == [("/x?api-version=1", "1"), ("/x?api-version=1", "1"), ("/x?api-version=1", "2"), ("/y?api-version=1", "1"), told[0]]
+
+
+def test_nothing_of_one_answer_is_in_the_next_request(serve: Any) -> None:
+    """C-3: the service sets no cookie; who answers instead of it must not be told anything either."""
+    requests: list = []
+    cookie = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 2\r\n\r\n{}"
+    url, transport = serve(recording(requests, cookie), recording(requests)), RequestsTransport()
+    for path in ("/x", "/y"):
+        assert transport(Request("GET", url + path), 5.0).status == 200
+    assert "cookie" not in requests[1].lower()
 
 
 def test_a_proxy_of_the_environment_is_not_used(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,9 @@ from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.modules.test
 )
 from azure_event_handlers import asking, evidence, published
 from azure_event_handlers import records as r
-from azure_event_handlers.records import Driver, Record, Step, Work
+from azure_event_handlers.records import Driver, Post, Record, Step, Who, Work
 from azure_event_handlers.store import Hold
+from azure_event_handlers.terms import Term
 
 # It writes down how it was called, and plays the answers of its folder one after the other: NAME.1, NAME.2, ...; the last one stays.
 STUB = """#!{python}
@@ -51,6 +52,8 @@ sys.exit(answer["code"])
 
 MINE = {"driver": "playbook", "run_id": "4711"}
 NOW = time.time()
+# An agent that is there; that the tests take their time makes it no silent one.
+THERE = NOW + 3600.0
 WRITTEN = NOW - 600.0
 LATER = NOW + 7200.0
 EVENT = Event(FIRST, "Reboot", "Scheduled", "Platform", "VirtualMachine", ("web_0",), LATER, "", 9)
@@ -61,8 +64,16 @@ WORK = {
 FRESH = Record(EVENT, 1, "vm-1", first_seen=LATER - 7300.0, last_seen=LATER - 7300.0, changed_at=LATER - 7300.0)
 
 
+CONFIGURED = {
+    "problem": None,
+    "mode": "watch",
+    "allow_empty_prepare": False,
+    "handlers": [{"name": "10-web", "event_types": ["Reboot"], "limit": 60.0, "required": True}],
+}
+
+
 def _driver(name: str = "playbook", run: str = "4711", seconds: float = 600.0) -> Driver:
-    return Driver(name, run, time.time() + seconds)
+    return Driver(name, run, Term(time.time() + seconds))
 
 
 def _record(state: str, driver: Optional[Driver] = None, **changes: Any) -> Record:
@@ -86,7 +97,7 @@ class Host:
 
     def show(self, *records: Record, hold: Optional[Hold] = None, agent: Any = None, **changes: Any) -> None:
         status = published.Status(WRITTEN, "boot-1", "vm-1", hold=hold, records=tuple(records))
-        self.say("status", {**published.to_json(status), "agent": agent, **changes})
+        self.say("status", {**published.to_json(status), "agent": agent, "configured": CONFIGURED, **changes})
 
     def answer(self, verdict: str, record: Optional[Record] = None, message: str = "As it is.") -> None:
         given = asking.Verdict("any", verdict, message, FIRST, record)
@@ -96,7 +107,7 @@ class Host:
         return run_module(HANDLERS, {"command": str(self.command), **options}, check=check, diff=diff)
 
     def ask(self, request: str, **options: Any) -> Result:
-        driving = MINE if request in ("prepare", "commit", "abort") else {}
+        driving = MINE if request in ("prepare", "commit", "abort", "sending", "approved") else {}
         event = {} if request == "hold" else {"event_id": FIRST}
         return self.run(request=request, **{**driving, **event, **options})
 
@@ -135,6 +146,14 @@ def host(tmp_path: Path) -> Host:
         (
             {"request": "abort", "event_id": " %s " % FIRST, "run_id": "-x --y"},
             ["abort", FIRST, "--json", "--driver=playbook", "--run-id=-x --y", "--timeout=30m"],
+        ),
+        (
+            {"request": "sending", "event_id": FIRST, "run_id": "4711", "witness": "web_5"},
+            ["sending", FIRST, "--json", "--driver=playbook", "--run-id=4711", "--timeout=30m", "--witness=web_5"],
+        ),
+        (
+            {"request": "approved", "event_id": FIRST, "run_id": "4711", "outcome": "already_started"},
+            ["approved", FIRST, "--json", "--driver=playbook", "--run-id=4711", "--timeout=30m", "--outcome=already_started"],
         ),
         ({"request": "recover", "event_id": FIRST}, ["recover", FIRST, "--json", "--timeout=30m"]),
         (
@@ -207,6 +226,14 @@ def test_the_state_and_the_handlers_of_one_event_can_be_asked_for(host: Host) ->
             "force: it is for request: release of one event; give its event_id, or leave force out.",
         ),
         ({"gather_evidence": True}, "gather_evidence: whose? Give event_id as well."),
+        ({"wait_until": "over"}, "wait_until: of which event? Give event_id as well."),
+        (
+            {"wait_until": "over", "request": "recover", "event_id": FIRST},
+            "wait_until: it waits and asks for nothing; make request a task of its own.",
+        ),
+        ({"asked_at": 1e300}, "asked_at: 1e+300 is not a time in seconds since 1970, such as now().timestamp()."),
+        ({"asked_at": float("nan")}, "asked_at: nan is not a time in seconds since 1970, such as now().timestamp()."),
+        ({"request": "sending", "event_id": FIRST, "run_id": "1", "witness": " "}, "witness: ' ' is not a line of text."),
         ({"request": "hold", "by": "a\x07b"}, "by: 'a\\x07b' is not a line of text."),
         ({"request": "abort", "event_id": FIRST, "run_id": ""}, "run_id: '' is not a line of text."),
         (
@@ -227,12 +254,49 @@ def test_what_cannot_be_meant_is_refused_before_the_host_is_asked(host: Host, op
     assert host.calls == []
 
 
-@pytest.mark.parametrize("request_", ["prepare", "commit", "abort"])
+@pytest.mark.parametrize("request_", ["prepare", "commit", "abort", "sending", "approved"])
 def test_a_driver_has_to_say_in_which_run(host: Host, request_: str) -> None:
     result = host.run(request=request_, event_id=FIRST)
     assert result.failed
     assert "run_id" in result.message
     assert host.calls == []
+
+
+def test_what_became_of_an_approval_is_said_in_one_word(host: Host) -> None:
+    missing = host.run(request="approved", event_id=FIRST, run_id="4711")
+    assert (missing.failed, "outcome" in missing.message) == (True, True)
+    assert host.calls == []
+
+
+# --- clocks and waiting -----------------------------------------------------------------------------------------------
+
+
+def test_the_clock_of_the_host_is_compared_before_anything_else(host: Host) -> None:
+    """W-34: else the time that the host's command takes would count as its clock's."""
+    host.show(PREPARED)
+    host.answer(asking.READY, PREPARED)
+    before = time.time()
+    for result in (host.run(asked_at=before + 3600.0), host.ask("prepare", asked_at=str(before + 3600.0))):
+        assert -3600.0 <= result["clock_difference"] <= time.time() - before - 3600.0
+    assert "clock_difference" not in host.run().values
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_wait_follows_the_event_and_asks_for_nothing(host: Host, check: bool) -> None:
+    host.show(_record(r.CLOSED))
+    host.say("wait", asking.Verdict("wait", asking.OVER, "It is over.", FIRST, _record(r.CLOSED)).as_dict())
+    result = host.run(wait_until="over", event_id=FIRST, timeout="90s", check=check)
+    assert host.calls == [["wait", FIRST, "--json", "--timeout=%s" % ("0" if check else "90s")], ["status", "--json"]]
+    assert (result.failed, result.changed, result["over"], result["message"]) == (False, False, True, "It is over.")
+    assert (result["state"], [one["name"] for one in result["handlers"]]) == ("CLOSED", ["10-web"])
+
+
+def test_an_event_that_is_not_over_in_time_is_no_failure(host: Host) -> None:
+    host.show(PREPARED)
+    verdict = asking.Verdict("wait", asking.PENDING, "Not over within 5 s.", FIRST, PREPARED)
+    host.say("wait", verdict.as_dict(), code=3)
+    result = host.run(wait_until="over", event_id=FIRST, timeout="5s")
+    assert (result.failed, result["over"], result["state"]) == (False, False, "PREPARED")
 
 
 # --- what comes of it -------------------------------------------------------------------------------------------------
@@ -275,6 +339,38 @@ def test_changed_is_what_the_request_has_changed(
     assert result.changed == changed
     assert result["ok"] == (verdict in asking.GOOD)
     assert (result["verdict"], result["message"], result["state"]) == (verdict, "As it is.", after[0].state)
+
+
+WORD = _record(r.COMMITTED, _driver(), given_to=(Who("playbook", "4711"),))
+SENT = replace(WORD, post=Post("playbook", "4711", "web_5", NOW))
+TOLD = replace(WORD, post=Post("playbook", "4711", "web_5", NOW, "taken", NOW, maybe=True))
+
+
+@pytest.mark.parametrize(
+    ("request_", "before", "after", "changed"),
+    [
+        ("sending", WORD, SENT, True),
+        ("sending", SENT, SENT, False),
+        ("sending", SENT, replace(SENT, post=Post("playbook", "4711", "web_6", NOW)), True),
+        ("approved", SENT, TOLD, True),
+        ("approved", TOLD, TOLD, False),
+    ],
+)
+def test_changed_of_an_approval_is_that_something_new_was_said(
+    host: Host, request_: str, before: Record, after: Record, changed: bool
+) -> None:
+    host.show(before)
+    host.show(after)
+    host.answer(asking.FILED, after)
+    result = host.ask(request_, **({"outcome": "taken"} if request_ == "approved" else {}))
+    assert (result.failed, result.changed, result["ok"]) == (False, changed, True)
+    post = result["status"]["records"][0]["post"]
+    assert (post["witness"], post["outcome"], post["sent_at"]) == (
+        after.post and after.post.witness,
+        after.post and after.post.outcome,
+        format_instant(NOW),
+    )
+    assert result["status"]["records"][0]["given_to"] == [{"name": "playbook", "run": "4711"}]
 
 
 ANN = Hold("ann", NOW + 7200.0, "restore")
@@ -342,8 +438,8 @@ def test_a_diff_is_of_the_state_and_of_who_has_it_in_hand(host: Host) -> None:
     host.show(PREPARED, hold=None)
     host.answer(asking.READY, PREPARED)
     assert host.ask("prepare", diff=True)["diff"] == {
-        "before": {"state": "SEEN", "driver": None, "run": None, "held_by": None},
-        "after": {"state": "PREPARED", "driver": "playbook", "run": "4711", "held_by": None},
+        "before": {"state": "SEEN", "driver": None, "run": None, "post": None, "witness": None, "held_by": None},
+        "after": {"state": "PREPARED", "driver": "playbook", "run": "4711", "post": None, "witness": None, "held_by": None},
     }
     assert "diff" not in host.ask("prepare").values
 
@@ -367,6 +463,22 @@ def test_a_diff_is_of_the_state_and_of_who_has_it_in_hand(host: Host) -> None:
         ({"request": "commit"}, [IN_OTHER_HANDS], None, None),
         ({"request": "commit"}, [FRESH], None, None),
         ({"request": "commit"}, [_record(r.COMMITTED, _driver())], None, None),
+        ({"request": "prepare"}, [_record(r.COMMITTED, _driver(run="4712", seconds=-5))], None, "COMMITTED"),
+        ({"request": "sending", "witness": "web_5"}, [WORD], None, "COMMITTED"),
+        ({"request": "sending", "witness": "web_5"}, [SENT], None, None),
+        ({"request": "sending", "witness": "web_6"}, [SENT], None, "COMMITTED"),
+        ({"request": "sending", "witness": "web_5"}, [WORD], ANN, None),
+        ({"request": "sending"}, [PREPARED], None, None),
+        ({"request": "sending"}, [], None, None),
+        ({"request": "approved", "outcome": "taken"}, [SENT], None, "COMMITTED"),
+        ({"request": "approved", "outcome": "taken"}, [TOLD], None, None),
+        ({"request": "approved", "outcome": "taken"}, [WORD], None, None),
+        ({"request": "approved", "outcome": "gone"}, [replace(SENT, state=r.RECOVERING)], None, "RECOVERING"),
+        ({"request": "abort"}, [WORD], None, "PREPARED"),
+        ({"request": "abort"}, [SENT], None, "PREPARED"),
+        ({"request": "abort"}, [TOLD], None, None),
+        ({"request": "abort"}, [replace(WORD, given_to=(Who("playbook", "4710"), Who("playbook", "4711")))], None, None),
+        ({"request": "abort"}, [replace(WORD, driver=_driver(run="4712", seconds=-5))], None, None),
         ({"request": "abort"}, [PREPARED], None, "PREPARED"),
         ({"request": "abort"}, [_record(r.PREPARED)], None, None),
         ({"request": "abort"}, [IN_OTHER_HANDS], None, None),
@@ -471,7 +583,9 @@ def test_a_host_without_the_role_fails_with_the_commands_own_words(host: Host) -
     assert (result.failed, result.message) == (True, message)
 
 
-@pytest.mark.parametrize("changes", [{"records": None}, {"hold": 7}, {"records": [{"event": {}}]}, {"agent": "?"}])
+@pytest.mark.parametrize(
+    "changes", [{"records": None}, {"hold": 7}, {"records": [{"event": {}}]}, {"agent": "?"}, {"configured": None}, {"configured": {}}]
+)
 def test_a_status_of_another_version_is_not_guessed_at(host: Host, changes: Mapping[str, Any]) -> None:
     host.show(**changes)
     result = host.run(event_id=FIRST)
@@ -502,20 +616,25 @@ def test_evidence_that_cannot_be_read_is_a_failure(host: Host) -> None:
 def _results(host: Host) -> List[Tuple[str, Result]]:
     """The module in the moods in which it ends, with everything filled in that there can be."""
     whole = replace(
-        _record(r.PREPARED, _driver(), commit_refused="10-web says that it is in service", deadline=NOW, started_at=NOW, gone_at=NOW),
+        _record(r.PREPARED, _driver(), commit_refused="10-web says that it is in service", deadline=Term(NOW), started_at=NOW, gone_at=NOW),
+        given_to=(Who("playbook", "4711"),),
+        post=TOLD.post,
         decision="prepare",
         result="recovered",
     )
     second = replace(FRESH, event=replace(EVENT, event_id=SECOND, not_before=None))
-    host.show(whole, second, hold=ANN, agent={"written_at": NOW}, problems=["The disk is full."], broken=["x.broken-1"])
+    agent = {"written_at": THERE, "good_since": NOW - 600.0, "mode": "watch"}
+    host.show(whole, second, hold=ANN, agent=agent, problems=["The disk is full."], broken=["x.broken-1"])
     host.say("evidence", evidence.of(whole, [], now=NOW))
     host.answer(asking.READY, whole)
     found = [
         ("success", host.run(event_id=FIRST, gather_evidence=True)),
         ("success", host.ask("prepare", gather_evidence=True)),
         ("success", host.ask("prepare", check=True, diff=True, gather_evidence=True)),
-        ("success", host.run()),
+        ("success", host.run(asked_at=NOW)),
     ]
+    host.say("wait", asking.Verdict("wait", asking.OVER, "It is over.", FIRST, whole).as_dict())
+    found.append(("success", host.run(wait_until="over", event_id=FIRST)))
     host.answer(asking.REFUSED, whole)
     return [*found, ("refused", host.ask("prepare", gather_evidence=True)), ("success", host.ask("prepare", if_refused="ok"))]
 
@@ -533,7 +652,8 @@ def test_each_key_in_a_result_is_documented_and_the_other_way_round(host: Host) 
 def test_times_are_words_and_nothing_else_is_left_as_the_host_has_it(host: Host) -> None:
     status = dict(_results(host)[0][1]["status"])
     assert status["written_at"] == format_instant(WRITTEN)
-    assert status["agent_seen_at"] == format_instant(NOW)
+    assert status["agent_seen_at"] == format_instant(THERE)
+    assert (status["agent_good_since"], status["mode"]) == (format_instant(NOW - 600.0), "watch")
     assert (status["problems"], status["broken"]) == (["The disk is full."], ["x.broken-1"])
     assert (status["hold"]["by"], status["hold"]["reason"], status["hold"]["until"][-1]) == ("ann", "restore", "Z")
     record = status["records"][0]
@@ -541,3 +661,26 @@ def test_times_are_words_and_nothing_else_is_left_as_the_host_has_it(host: Host)
     assert record["open"]
     assert status["records"][1]["driver"] is None
     assert set(asdict(FRESH)) - set(record) == {"steps", "times", "committing", "started_seen", "hit_ready", "noticed"}
+
+
+@pytest.mark.parametrize(
+    ("agent", "configured", "mode", "since"),
+    [
+        (None, CONFIGURED, "watch", None),
+        ({"written_at": THERE, "good_since": 1794995160.0, "mode": "prepare"}, CONFIGURED, "prepare", "2026-11-18T09:46:00Z"),
+        ({"written_at": THERE, "good_since": None, "mode": "watch"}, CONFIGURED, "watch", None),
+        # It has not said anything for so long that it may have missed everything meanwhile.
+        ({"written_at": NOW - 400.0, "good_since": NOW - 900.0, "mode": "watch"}, CONFIGURED, "watch", None),
+        (None, {"problem": "x.json is missing", "mode": None, "allow_empty_prepare": None, "handlers": []}, None, None),
+    ],
+)
+def test_who_plans_with_a_host_sees_whether_it_can_be_counted_on(
+    host: Host, agent: Any, configured: Mapping[str, Any], mode: Optional[str], since: Optional[str]
+) -> None:
+    """W-33, W-50: its agent, its mode, and what it would run."""
+    host.show(agent=agent, configured=configured)
+    status = host.run()["status"]
+    assert (status["mode"], status["agent_good_since"]) == (mode, since)
+    assert (status["allow_empty_prepare"], status["handlers_configured"]) == (configured["allow_empty_prepare"], configured["handlers"])
+    wrong = ["The configuration is wrong, so nothing is begun here. x.json is missing."]
+    assert status["problems"] == ([] if configured["problem"] is None else wrong)

@@ -22,7 +22,7 @@ from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.modules._har
 
 # Ansible's own: documented once for all modules.
 COMMON = {"changed", "failed", "msg", "diff", "warnings", "invocation", "exception"}
-TYPES: Mapping[str, Any] = {"str": str, "int": int, "bool": bool, "list": list, "dict": dict, "raw": object}
+TYPES: Mapping[str, Any] = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict, "raw": object}
 
 
 def _documented(module: str) -> Dict[str, Any]:

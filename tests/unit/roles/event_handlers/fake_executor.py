@@ -19,6 +19,7 @@ from azure_event_handlers.reconcile import Discard, Facts, Run, Save, Stop, Unit
 from azure_event_handlers.records import Driver, Record, Step
 from azure_event_handlers.spool import Answer, Request, Values
 from azure_event_handlers.store import Hold
+from azure_event_handlers.terms import Moment, term_of
 
 LIMIT = 30.0
 
@@ -116,27 +117,31 @@ class FakeExecutor:
         return record
 
     def _driver(self, values: Values, lease: Optional[float] = None) -> Driver:
-        return Driver(values.text("driver"), values.text("run"), self._now() + (values.number("lease") if lease is None else lease))
+        seconds = values.number("lease") if lease is None else lease
+        return Driver(values.text("driver"), values.text("run"), term_of(seconds, self._moment()))
+
+    def _moment(self) -> Moment:
+        return Moment(self._now(), self._now(), "b")
 
     def _prepare(self, values: Values) -> None:
         event: Event = values.made(Event, "event")
         times: Times = values.made(Times, "times")
         self._see(event, named=True)
         steps = (Step("alpha", "alpha", LIMIT, True),)
-        within, now = values.number("within"), self._now()
+        within, now = values.number("within"), self._moment()
         record = self._wanted(event.event_id)
         self._put(asked.prepare(record, self._driver(values), times=times, within=within, steps=steps, empty_allowed=False, now=now))
 
     def _renew(self, values: Values) -> None:
-        self._put(asked.renew(self._wanted(values.text("event_id")), self._driver(values), now=self._now()))
+        self._put(asked.renew(self._wanted(values.text("event_id")), self._driver(values), now=self._moment()))
 
     def _commit(self, values: Values) -> None:
         event: Event = values.made(Event, "event")
         held = None if self.hold is None else str(self.hold)
-        self._put(asked.commit(self._wanted(event.event_id), self._driver(values), event, now=self._now(), held=held))
+        self._put(asked.commit(self._wanted(event.event_id), self._driver(values), event, now=self._moment(), held=held))
 
     def _abort(self, values: Values) -> None:
-        self._put(asked.abort(self._wanted(values.text("event_id")), self._driver(values, 0.0), now=self._now()))
+        self._put(asked.abort(self._wanted(values.text("event_id")), self._driver(values, 0.0), now=self._moment()))
 
     def _note(self, values: Values) -> None:
         self._wanted(values.text("event_id"))
@@ -145,7 +150,7 @@ class FakeExecutor:
     # --- the rest of it ---
 
     def _step(self) -> bool:
-        facts = Facts(now=self._now(), boot="b", vm_id=self.vm_id, units=dict(self._units), held=self.hold is not None)
+        facts = Facts(self._now(), "b", self.vm_id, dict(self._units), held=self.hold is not None, passed=self._now())
         action = reconcile.next_action(self.records, facts)
         if isinstance(action, Save):
             self._put(action.record)

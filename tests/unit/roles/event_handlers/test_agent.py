@@ -244,6 +244,25 @@ def test_after_a_pause_the_next_question_has_no_condition_and_says_who_asks(host
     assert (host.metric("pauses_total"), host.metric("longest_pause_seconds")) == (1, 31)
 
 
+def test_others_see_since_when_nothing_was_missed(host: Host) -> None:
+    """A gap of less than five minutes hides nothing that a second answer would not show; a longer one does."""
+    host.run(5)
+    since = host.facts()["good_since"]
+    assert host.simulator.now() - since <= 5.0
+    host.simulator.fault("status", status=500, vm="web_0", times=None)
+    host.run(240)
+    host.simulator.clear_faults()
+    host.begin()
+    host.run(30)
+    assert abs(host.facts()["good_since"] - since) <= 1.0
+    host.simulator.fault("status", status=500, vm="web_0", times=None)
+    host.run(330)
+    assert host.facts()["good_since"] is None
+    host.simulator.clear_faults()
+    host.run(30)
+    assert host.simulator.now() - host.facts()["good_since"] <= 31.0
+
+
 def test_a_slow_service_is_no_pause(host: Host) -> None:
     host.run(5)
     slow = iter([True])
@@ -767,6 +786,21 @@ def test_the_document_is_shown_to_the_command_line(host: Host) -> None:
     assert Path(host.paths.agents_facts).stat().st_mtime_ns > written.st_mtime_ns
 
 
+def test_an_answer_that_nothing_has_changed_costs_no_look_at_the_document(host: Host, monkeypatch: Any) -> None:
+    """A scope may have thousands of events."""
+    host.simulator.schedule("Reboot", ["web_1"], notice=9000)
+    made: List[Any] = []
+    shown = program._document
+    monkeypatch.setattr(program, "_document", lambda *values: made.append(values) or shown(*values))
+    host.run(3)
+    before = len(made)
+    host.run(50)
+    assert len(made) == before
+    assert len(host.facts()["document"]["events"]) == 1
+    host.run(20)
+    assert len(made) == before + 1
+
+
 def test_what_is_for_others_can_be_read_by_those_it_is_for(host: Host) -> None:
     host.run(3)
     modes = {path: Path(path).stat().st_mode & 0o777 for path in (host.paths.metrics, host.paths.agents_facts)}
@@ -836,5 +870,5 @@ def test_where_the_kernel_may_not_be_asked_the_file_of_systemd_says_it(monkeypat
 
 def test_this_machine_can_be_asked_for_its_clock_and_its_boot() -> None:
     assert program.is_synchronised() in (True, False)
-    assert program.since_boot() > 0.0
+    assert program.host_clock().monotonic() > 0.0
     assert len(program.boot_id()) == 36

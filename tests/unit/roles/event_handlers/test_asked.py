@@ -14,14 +14,17 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document 
 from azure_event_handlers import asked
 from azure_event_handlers import records as r
 from azure_event_handlers.errors import RefusedError
-from azure_event_handlers.records import Driver, Record, Step, Work
+from azure_event_handlers.records import Driver, Post, Record, Step, Who, Work
+from azure_event_handlers.terms import Moment, term_of
 
 NOW = 1_800_000_000.0
+AT = Moment(NOW, 5000.0, "boot 1")
+MUCH_LATER = Moment(NOW + 1_000_000, 1_005_000.0, "boot 1")
 EVENT = Event("E-1", "Reboot", "Scheduled", "Platform", "VirtualMachine", ("web_0",), NOW + 86_400, "", 9)
 STARTED = replace(EVENT, event_status="Started", not_before=None)
 TIMES = Times(EVENT.not_before, 300.0, 60.0, 5.0)
-MINE, RENEWED = Driver("playbook", "run 1", NOW + 60), Driver("playbook", "run 1", NOW + 120)
-OTHER = Driver("agent", "run 2", NOW + 60)
+MINE, RENEWED = Driver("playbook", "run 1", term_of(60, AT)), Driver("playbook", "run 1", term_of(120, AT))
+OTHER = Driver("agent", "run 2", term_of(60, AT))
 STEP = Step("alpha", "alpha", 30.0, True)
 READY = replace(STEP, prepare=Work(r.ENDED, r.DONE))
 IN_OTHER_HANDS = "This host is in the hands of playbook (run run 1) until 2027-01-15T08:01:00Z."
@@ -34,11 +37,11 @@ def record(state: str = r.PREPARED, **more: Any) -> Record:
 
 
 def prepare(one: Record, driver: Driver = RENEWED, *, empty: bool = False, steps: Any = (READY,)) -> Record:
-    return asked.prepare(one, driver, times=TIMES, within=300.0, steps=steps, empty_allowed=empty, now=NOW)
+    return asked.prepare(one, driver, times=TIMES, within=300.0, steps=steps, empty_allowed=empty, now=AT)
 
 
 def commit(one: Record, event: Event = EVENT, *, driver: Driver = RENEWED, held: Optional[str] = None) -> Record:
-    return asked.commit(one, driver, event, now=NOW, held=held)
+    return asked.commit(one, driver, event, now=AT, held=held)
 
 
 def refused(act: Callable[..., Record], *arguments: Any, **more: Any) -> str:
@@ -121,7 +124,7 @@ def test_a_decision_is_kept_and_not_changed_after_the_start() -> None:
 @pytest.mark.parametrize("state", [r.SEEN, r.BACKED_OUT])
 def test_a_preparation_begins_afresh(state: str) -> None:
     done = prepare(record(state, driver=None, steps=(replace(READY, recover=Work(r.ENDED, r.DONE)),), attempt=1))
-    assert (done.state, done.attempt, done.driver, done.deadline) == (r.PREPARING, 2, RENEWED, NOW + 300)
+    assert (done.state, done.attempt, done.driver, done.deadline) == (r.PREPARING, 2, RENEWED, term_of(300, AT))
     assert done.steps == (STEP,)
 
 
@@ -140,7 +143,8 @@ def test_to_ask_again_is_to_renew() -> None:
         (record(r.SEEN, view=r.NOT_NAMED), "The event is gone, or does not name this VM any more."),
         (record(r.BACKED_OUT, attempt=2), "This host has tried 2 times to get ready for the event; it is not tried again."),
         (record(r.STAYING, reason="too near"), "This host cannot prepare for the event: it is STAYING (too near)."),
-        (record(r.COMMITTED, reason="asked"), "This host cannot prepare for the event: it is COMMITTED (asked)."),
+        (record(r.COMMITTED, view=r.STARTED), "The event has started already."),
+        (record(r.IMPACT, reason="asked"), "This host cannot prepare for the event: it is IMPACT (asked)."),
         (record(r.FOREIGN, reason="x"), "This host cannot prepare for the event: it is FOREIGN (x)."),
     ],
 )
@@ -155,11 +159,11 @@ def test_nothing_to_do_is_not_ready_unless_allowed() -> None:
     assert prepare(record(r.SEEN), steps=(), empty=True).state == r.PREPARING
 
 
-@pytest.mark.parametrize("state", [r.PREPARING, r.PREPARED])
+@pytest.mark.parametrize("state", [r.PREPARING, r.PREPARED, r.COMMITTED])
 def test_another_driver_waits_for_the_lease(state: str) -> None:
-    """W-37, W-38."""
+    """W-37, W-38; and W-5, W-6: a run that comes after a lost one takes over what it has left, whatever that is."""
     assert refused(prepare, record(state), OTHER) == IN_OTHER_HANDS
-    lost = record(state, driver=replace(MINE, lease_until=NOW - 1))
+    lost = record(state, driver=replace(MINE, lease=term_of(-1, AT)))
     assert prepare(lost, OTHER).driver == OTHER
 
 
@@ -167,10 +171,10 @@ def test_another_driver_waits_for_the_lease(state: str) -> None:
 def test_a_lease_is_renewed_while_there_is_something_to_hold(state: str) -> None:
     one = record(state, reason="why")
     if state in (r.PREPARING, r.PREPARED, r.COMMITTED):
-        assert asked.renew(one, RENEWED, now=NOW).driver == RENEWED
-        assert refused(asked.renew, one, OTHER, now=NOW) == IN_OTHER_HANDS
+        assert asked.renew(one, RENEWED, now=AT).driver == RENEWED
+        assert refused(asked.renew, one, OTHER, now=AT) == IN_OTHER_HANDS
     else:
-        assert refused(asked.renew, one, RENEWED, now=NOW) == "There is nothing to hold on to: this host is %s (why)." % state
+        assert refused(asked.renew, one, RENEWED, now=AT) == "There is nothing to hold on to: this host is %s (why)." % state
 
 
 # --- commit --------------------------------------------------------------------------------------------------------------
@@ -232,7 +236,7 @@ def test_a_commit_whose_answer_was_lost_is_asked_for_again() -> None:
     """W-5: by the same driver, or by the next one when its lease is over."""
     assert commit(record(r.COMMITTED)).state == r.COMMITTED
     assert refused(commit, record(r.COMMITTED), driver=OTHER) == IN_OTHER_HANDS
-    assert commit(record(r.COMMITTED, driver=replace(MINE, lease_until=NOW - 1)), driver=OTHER).driver == OTHER
+    assert commit(record(r.COMMITTED, driver=replace(MINE, lease=term_of(-1, AT))), driver=OTHER).driver == OTHER
     assert commit(record(r.COMMITTED, driver=None), driver=OTHER).driver == OTHER
 
 
@@ -241,21 +245,151 @@ def test_a_commit_whose_answer_was_lost_is_asked_for_again() -> None:
 
 @pytest.mark.parametrize(("state", "after"), [(r.PREPARING, r.PREPARING), (r.PREPARED, r.PREPARED), (r.COMMITTED, r.PREPARED)])
 def test_a_driver_lets_go(state: str, after: str) -> None:
-    gone = asked.abort(record(state, committing=True), MINE, now=NOW)
+    gone = asked.abort(record(state, committing=True), MINE, now=AT)
     assert (gone.state, gone.driver, gone.committing, gone.reason) == (after, None, False, "playbook has let go")
 
 
 def test_who_lets_go_twice_or_late_changes_nothing() -> None:
     for state in (r.SEEN, r.STAYING, r.IMPACT, r.BACKING_OUT, r.BACKED_OUT, r.RECOVERING, r.CLOSED, r.FOREIGN):
         one = record(state, driver=None)
-        assert asked.abort(one, MINE, now=NOW) is one
-    assert refused(asked.abort, record(r.PREPARED), OTHER, now=NOW) == IN_OTHER_HANDS
+        assert asked.abort(one, MINE, now=AT) is one
+    assert refused(asked.abort, record(r.PREPARED), OTHER, now=AT) == IN_OTHER_HANDS
+
+
+def word_given_to(*drivers: Driver, **more: Any) -> Record:
+    return record(r.COMMITTED, **{"given_to": tuple(driver.who for driver in drivers), "driver": drivers[-1], **more})
 
 
 def test_only_who_has_the_word_says_that_nothing_was_posted() -> None:
     """W-5: also when its lease is over."""
-    said = refused(asked.abort, record(r.COMMITTED), OTHER, now=NOW + 1_000_000)
-    assert said.startswith("The word of this host was given to playbook (run ")
+    said = refused(asked.abort, word_given_to(MINE), OTHER, now=MUCH_LATER)
+    assert said.startswith("The word of this host was given to playbook (run run 1), and only who has it can say that nothing was posted;")
+    assert asked.abort(word_given_to(MINE), RENEWED, now=AT).given_to == ()
+
+
+@pytest.mark.parametrize("take_over", [prepare, lambda one, driver: commit(one, driver=driver)], ids=["prepare", "commit"])
+def test_who_takes_a_word_over_cannot_take_it_back(take_over: Callable[[Record, Driver], Record]) -> None:
+    """W-5: the one before may have posted; and once another one has it, that one may have."""
+    mine = word_given_to(replace(MINE, lease=term_of(-1, AT)))
+    taken = take_over(mine, OTHER)
+    assert (taken.state, taken.driver, taken.given_to) == (r.COMMITTED, OTHER, (Who("playbook", "run 1"), Who("agent", "run 2")))
+    assert "given to playbook (run run 1), and only" in refused(asked.abort, taken, OTHER, now=AT)
+    assert "given to agent (run run 2), and only" in refused(asked.abort, taken, MINE, now=MUCH_LATER)
+    assert take_over(taken, OTHER) == taken
+
+
+def test_what_a_lost_driver_has_asked_for_is_not_answered_to_the_next_one() -> None:
+    """W-5: else the lost one would follow its question to a word that is not its own, and post on it."""
+    asking = record(r.PREPARED, committing=True, driver=replace(MINE, lease=term_of(-1, AT)))
+    assert prepare(asking, OTHER).committing is False
+    assert commit(asking, driver=OTHER).committing is True
+    assert prepare(replace(asking, driver=MINE), RENEWED).committing is True
+
+
+@pytest.mark.parametrize(
+    ("one", "event", "held", "message"),
+    [
+        (word_given_to(MINE), EVENT, "by ann", "This host is held by ann."),
+        (word_given_to(MINE, view=r.STARTED), EVENT, None, "The event has started already."),
+        (
+            word_given_to(MINE),
+            replace(EVENT, resources=("web_0", "web_1")),
+            None,
+            "The event has changed since this host got ready for it: look at it again.",
+        ),
+    ],
+)
+def test_a_word_is_not_given_again_for_something_else(one: Record, event: Event, held: Optional[str], message: str) -> None:
+    """W-11, W-55: who asks once more, as before a second post, is told what has changed."""
+    assert refused(commit, one, event, held=held) == message
+
+
+# --- the approval --------------------------------------------------------------------------------------------------------
+
+
+def sending(one: Record, driver: Driver = MINE, *, witness: str = "web_5", held: Optional[str] = None, now: float = NOW) -> Record:
+    return asked.sending(one, driver, witness=witness, held=held, now=now)
+
+
+def approved(one: Record, outcome: str, driver: Driver = MINE, *, witness: Optional[str] = "web_5", now: float = NOW + 2) -> Record:
+    return asked.approved(one, driver, outcome=outcome, witness=witness, now=now)
+
+
+def test_what_a_driver_says_of_its_approval_changes_nothing_else() -> None:
+    before = word_given_to(MINE)
+    sent = sending(before)
+    assert sent == replace(before, post=Post("playbook", "run 1", "web_5", NOW))
+    assert sending(sent, now=NOW + 1) is sent
+    told = approved(sent, r.TAKEN)
+    assert told == replace(before, post=Post("playbook", "run 1", "web_5", NOW, r.TAKEN, NOW + 2, maybe=True))
+    assert approved(told, r.TAKEN, now=NOW + 9) is told
+    assert approved(told, r.TAKEN, witness=None) is told
+
+
+def test_a_stand_by_is_another_post() -> None:
+    first = approved(sending(word_given_to(MINE)), r.REFUSED)
+    second = sending(first, witness="web_6", now=NOW + 5)
+    assert second.post == Post("playbook", "run 1", "web_6", NOW + 5)
+    again = sending(approved(second, r.UNCLEAR, witness=None), now=NOW + 9)
+    assert again.post == Post("playbook", "run 1", "web_5", NOW + 9, maybe=True)
+
+
+@pytest.mark.parametrize("state", [r.COMMITTED, r.IMPACT, r.RECOVERING, r.CLOSED, r.STAYING])
+def test_what_became_of_it_is_told_in_any_state(state: str) -> None:
+    """The event may have started at once, or be gone."""
+    sent = replace(sending(word_given_to(MINE)), state=state)
+    told = approved(sent, r.NO_EVENT)
+    assert told.post is not None
+    assert (told.state, told.post.outcome, told.post.maybe) == (state, r.NO_EVENT, False)
+
+
+@pytest.mark.parametrize(
+    ("one", "driver", "held", "message"),
+    [
+        (
+            record(r.PREPARED, reason="every handler is done"),
+            MINE,
+            None,
+            "The word of this host does not hold: it is PREPARED (every handler is done).",
+        ),
+        (record(r.STAYING, driver=None, reason="x"), MINE, None, "The word of this host does not hold: it is STAYING (x)."),
+        (
+            word_given_to(replace(MINE, lease=term_of(-99, AT))),
+            OTHER,
+            None,
+            "The word of this host is in the hands of playbook (run run 1): who wants to approve asks for it by `commit`.",
+        ),
+        (
+            word_given_to(MINE, driver=None),
+            MINE,
+            None,
+            "The word of this host is in the hands of nobody: who wants to approve asks for it by `commit`.",
+        ),
+        (word_given_to(MINE), MINE, "by ann", "This host is held by ann."),
+        (word_given_to(MINE, view=r.STARTED), MINE, None, "The event has started already."),
+        (word_given_to(MINE, view=r.GONE), MINE, None, "The event is gone, or does not name this VM any more."),
+    ],
+)
+def test_why_nobody_may_send(one: Record, driver: Driver, held: Optional[str], message: str) -> None:
+    assert refused(sending, one, driver, held=held) == message
+
+
+def test_only_who_has_said_that_it_sends_says_what_became_of_it() -> None:
+    message = "It was not said here that %s sends an approval: that is said by `sending`, before it is posted."
+    assert refused(approved, word_given_to(MINE), r.TAKEN) == message % "playbook (run run 1)"
+    assert refused(approved, sending(word_given_to(MINE)), r.TAKEN, OTHER) == message % "agent (run run 2)"
+
+
+@pytest.mark.parametrize("outcome", r.POST_OUTCOMES)
+def test_after_an_approval_that_may_have_been_taken_nobody_says_that_nothing_was_posted(outcome: str) -> None:
+    """Not even who has posted it; later news of another post change nothing about that."""
+    sent = sending(word_given_to(MINE))
+    assert asked.abort(sent, MINE, now=AT).state == r.PREPARED
+    told = approved(sending(approved(sent, outcome), witness="web_6"), r.REFUSED)
+    if outcome in (r.REFUSED, r.NO_EVENT):
+        assert asked.abort(told, MINE, now=AT).state == r.PREPARED
+    else:
+        assert refused(asked.abort, told, MINE, now=AT).startswith("It was said of the approval that it may have been taken, so nobody can")
 
 
 @pytest.mark.parametrize(

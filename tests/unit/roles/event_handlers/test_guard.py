@@ -24,6 +24,7 @@ from azure_event_handlers.published import Status
 from azure_event_handlers.records import Driver, Record, Step, Work
 from azure_event_handlers.seen import Plan, Seen
 from azure_event_handlers.store import Hold
+from azure_event_handlers.terms import Term
 
 NOW = 1_800_000_000.0
 BOOT, VM_ID = "boot 1", "vm-1"
@@ -36,7 +37,7 @@ STARTED = replace(EVENT, event_status="Started", not_before=None)
 FREEZE = replace(EVENT, event_type="Freeze", event_source="Platform", duration_seconds=None, not_before=NOW + 300.0)
 SETTINGS = Settings(shortest_preparation=5.0)
 HANDLERS = (Handler("10-a", "/h/10-a", limit=100.0), Handler("20-b", "/h/20-b", limit=50.0, required=False))
-AGENT, PLAYBOOK = Driver("agent", "agent", NOW + 120.0), Driver("playbook", "run 1", NOW + 120.0)
+AGENT, PLAYBOOK = Driver("agent", "agent", Term(NOW + 120.0)), Driver("playbook", "run 1", Term(NOW + 120.0))
 TIMES = Times(EVENT.not_before, 100.0, 60.0, 5.0)
 READY = Step("10-a", "10-a", 100.0, True, prepare=Work(r.ENDED, r.DONE))
 NOT_NOW = parse_policy([{"name": "later", "event_types": ["Reboot"], "action": "prepare_and_approve", "start": {"before": "30m"}}])
@@ -654,12 +655,12 @@ def test_the_lease_is_renewed_before_half_of_it_is_over(state: str) -> None:
     assert (what, values["event_id"], values["lease"], values["driver"], values["run"]) == ("renew", "E-1", 120.0, "agent", "agent")
     assert whats(life.turn(61.0, EVENT)) == []
     assert whats(life.turn(65.0, EVENT)) == ["renew"]
-    life.records = [replace(life.records[0], driver=replace(AGENT, lease_until=NOW + 185.0))]
+    life.records = [replace(life.records[0], driver=replace(AGENT, lease=Term(NOW + 185.0)))]
     assert whats(life.turn(66.0, EVENT)) == []
 
 
 def test_a_short_lease_is_renewed_in_time() -> None:
-    life = driven(r.PREPARED, configuration=configured(PREPARE, lease=5.0), driver=replace(AGENT, lease_until=NOW + 5.0))
+    life = driven(r.PREPARED, configuration=configured(PREPARE, lease=5.0), driver=replace(AGENT, lease=Term(NOW + 5.0)))
     assert [second for second in range(1, 6) if whats(life.turn(float(second), EVENT))] == [3, 5]
 
 
@@ -675,7 +676,7 @@ def test_started_while_it_prepares_is_told_and_nothing_more() -> None:
 
 def test_not_before_that_passes_while_it_prepares_changes_nothing() -> None:
     """W-16: go on; more likely than not it starts first."""
-    life = driven(r.PREPARING, driver=replace(AGENT, lease_until=NOW + 9000.0))
+    life = driven(r.PREPARING, driver=replace(AGENT, lease=Term(NOW + 9000.0)))
     plan = life.turn(7300.0, EVENT)
     assert whats(plan) == ["observe"] or whats(plan) == []
     assert "abort" not in whats(plan)
@@ -1000,7 +1001,7 @@ def test_the_gate_refuses_a_dangerous_type_that_the_rule_has_not_allowed() -> No
 
 def test_a_commit_that_was_refused_is_asked_for_again_and_said_once() -> None:
     """W-41: a person has put it back by hand; the host is not approved, and looked at again."""
-    life = driven(r.PREPARED, commit_refused="10-a says that it is in service", driver=replace(AGENT, lease_until=NOW + 9000.0))
+    life = driven(r.PREPARED, commit_refused="10-a says that it is in service", driver=replace(AGENT, lease=Term(NOW + 9000.0)))
     plan = life.turn(1.0, EVENT)
     assert (whats(plan), words(plan), plan.refusals) == (["commit"], ["commit"], ("commit_refused",))
     assert plan.problems[0].text == "Event E-1 (Reboot) is not approved: 10-a says that it is in service."
@@ -1291,6 +1292,17 @@ def test_what_is_remembered_survives_with_everything_in_it() -> None:
     decision = again.sights["e-1"].decision
     assert decision is not None
     assert decision.opening is not None
+    assert again.sights["e-1"].posted == TAKEN
+
+
+def test_an_upgrade_forgets_no_post() -> None:
+    """W-5: who forgets it would let go of the host as one for which surely nothing was posted."""
+    life = driven(r.COMMITTED)
+    posted(life, None, 1.0)
+    written = json.loads(json.dumps(memory.to_json(life.memory)))
+    del written["trusted_since"]
+    again = memory.from_json(written, boot=BOOT)
+    assert again == replace(life.memory, trusted_since=None)
     assert again.sights["e-1"].posted == TAKEN
 
 

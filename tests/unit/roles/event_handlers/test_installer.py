@@ -143,16 +143,25 @@ def test_a_record_that_cannot_be_read_is_looked_at_before_it_is_thrown_away(plac
     assert refusal.startswith("The record /var/lib/azure-event-handlers/records/0123456789abcdef.json.broken-1 cannot be read: ")
 
 
+def test_what_a_trial_has_left_is_put_back_before_the_program_goes(place: Place) -> None:
+    """W-46."""
+    assert installer.tried(place) == []
+    os.makedirs(place.state + "/trials")
+    for name in ("10-web.json", ".10-web.json.x.new", "other"):
+        Path(place.state, "trials", name).touch()
+    assert installer.refusals(place) == ["10-web has not recovered since a trial asked it to prepare: see azure-event-handlers status."]
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
         ("", "it is not JSON"),
         ("{", "it is not JSON"),
         ("[" * 100_000, "it is not JSON"),
-        ("[]", "it has not format 1, which is what this version of the role knows"),
-        ('{"format": 2, "event": {}}', "it has not format 1, which is what this version of the role knows"),
-        ('{"format": true, "event": {}}', "it has not format 1, which is what this version of the role knows"),
-        ('{"format": 1}', "it names no event"),
+        ("[]", "it has not format 1 or 2, which is what this version of the role knows"),
+        ('{"format": 3, "event": {}}', "it has not format 1 or 2, which is what this version of the role knows"),
+        ('{"format": true, "event": {}}', "it has not format 1 or 2, which is what this version of the role knows"),
+        ('{"format": 2}', "it names no event"),
     ],
 )
 def test_what_nobody_can_read_is_no_reason_to_think_there_is_nothing(place: Place, body: str, why: str) -> None:
@@ -172,8 +181,8 @@ def test_a_record_with_steps_of_another_shape_is_work(place: Place) -> None:
     assert [work.state for work in installer.open_work(place)] == [r.IMPACT]
 
 
-def test_the_installer_knows_the_format_and_the_states_of_the_program(place: Place) -> None:
-    assert installer._FORMAT == r.FORMAT
+def test_the_installer_knows_the_formats_and_the_states_of_the_program(place: Place) -> None:
+    assert installer._FORMATS == (r.BEFORE, r.FORMAT)
     assert installer._OVER == r.OVER
     assert set(r.STATES) - r.OVER > installer._UNCLAIMED_IS_HARMLESS
 
@@ -379,23 +388,100 @@ class _PowerIsGone(BaseException):
     pass
 
 
+def _program_of(bundle: Dict[str, Any]) -> Dict[str, str]:
+    library = Place().library + "/"
+    return {entry["path"]: entry["content"] for entry in bundle["files"] if entry["path"].startswith(library)}
+
+
+def _program_there(place: Place) -> Dict[str, str]:
+    return {path[len(place.root) :]: Path(path).read_text(encoding="utf-8") for path in installer.library_files(place)}
+
+
+def _small(*values: Any, **more: Any) -> Dict[str, Any]:
+    """Of the program the first few files: one like the other."""
+    bundle = _bundle(*values, **more)
+    library = Place().library + "/"
+    few = [entry["path"] for entry in bundle["files"] if entry["path"].startswith(library)][:4]
+    bundle["files"] = [entry for entry in bundle["files"] if entry["path"] in few or not entry["path"].startswith(library)]
+    return bundle
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_new_program_takes_the_place_of_the_old_one_at_once(
+    place: Place, ran: List[str], monkeypatch: pytest.MonkeyPatch, *, can_exchange: bool
+) -> None:
+    """Whoever is started meanwhile runs all of one of them."""
+    newer = _bundle()
+    newer["files"][3]["content"] += "# newer\n"
+    installer.apply(place, _bundle())
+    before, put = Path(place.library).stat().st_ino, installer._put
+    seen: List[Dict[str, str]] = []
+
+    def watched(path: str, entry: Dict[str, Any]) -> bool:
+        seen.append(_program_there(place))
+        return put(path, entry)
+
+    monkeypatch.setattr(installer, "_put", watched)
+    exchanged: List[bool] = []
+    exchange = installer._exchange
+    monkeypatch.setattr(installer, "_exchange", lambda *paths: exchanged.append(can_exchange and exchange(*paths)) or exchanged[-1])
+    assert installer.apply(place, newer)["changed"] == [newer["files"][3]["path"]]
+    assert exchanged == [can_exchange]
+    assert [one for one in seen if one not in (_program_of(_bundle()), _program_of(newer))] == []
+    assert _program_there(place) == _program_of(newer)
+    assert Path(place.library).stat().st_ino != before
+    assert sorted(os.listdir(os.path.dirname(place.library))) == ["azure-event-handlers"]
+    assert installer._is_compiled(place)
+    assert not os.path.exists(place.unfinished)
+
+
+def test_a_machine_that_stops_between_two_programs_gets_one_with_the_next_run(
+    place: Place, ran: List[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where a file system cannot exchange them."""
+    installer.apply(place, _bundle())
+    newer = _bundle()
+    newer["files"][3]["content"] += "# newer\n"
+    really = os.rename
+    with monkeypatch.context() as patch:
+        patch.setattr(installer, "_exchange", lambda *_paths: False)
+        patch.setattr(os, "rename", _Cut(1, really))
+        with pytest.raises(_PowerIsGone):
+            installer.apply(place, newer)
+    assert not os.path.exists(place.library)
+    assert "=== /usr/local/lib/azure-event-handlers.new/ " in installer.text_of_absent(place, link=None)
+    installer.apply(place, newer)
+    assert _program_there(place) == _program_of(newer)
+    assert sorted(os.listdir(os.path.dirname(place.library))) == ["azure-event-handlers"]
+    installer._remove_files(place, None)
+    assert os.listdir(os.path.dirname(place.library)) == []
+
+
+def test_a_program_whose_files_are_anybodys_is_made_anew(place: Place, ran: List[str]) -> None:
+    installer.apply(place, _bundle())
+    os.chmod(place.start, 0o666)
+    assert installer.apply(place, _bundle())["changed"] == [place.start[len(place.root) :]]
+    assert os.stat(place.start).st_mode & 0o777 == 0o644
+
+
 @pytest.mark.parametrize("first", [False, True])
 def test_cut_off_anywhere_the_host_has_all_of_it_or_refuses_to_prepare(
     place: Place, ran: List[str], monkeypatch: pytest.MonkeyPatch, first: bool
 ) -> None:
     """The machine stops before any one file: nobody prepares with half of the handlers, and the next run does the rest."""
     os.chmod(place.root + "/etc", 0o755)
-    newer = _bundle({"mode": "prepare"}, more=[_entry(Place().handlers + "/20-jobs", "#!/bin/sh\n", "0755")])
+    newer = _small({"mode": "prepare"}, more=[_entry(Place().handlers + "/20-jobs", "#!/bin/sh\n", "0755")])
     newer["handlers"] = ["10-drain", "20-jobs"]
     newer["files"][3]["content"] += "# newer\n"
     newer["files"] = [entry for entry in newer["files"] if not entry["path"].endswith(OPTIONS)]
+    programs = [_program_of(_small()), _program_of(newer), {}]
     wholes = [("watch", ("10-drain",), 5.0), ("prepare", ("10-drain", "20-jobs"), 60.0)]
     really, refused, cut = os.replace, 0, 0
     while True:
         shutil.rmtree(place.library, ignore_errors=True)
         shutil.rmtree(place.folder, ignore_errors=True)
         if not first:
-            installer.apply(place, _bundle({"mode": "watch"}, options='{"limit": 5}'))
+            installer.apply(place, _small({"mode": "watch"}, options='{"limit": 5}'))
         with monkeypatch.context() as patch:
             patch.setattr(os, "replace", _Cut(cut, really))
             try:
@@ -405,6 +491,7 @@ def test_cut_off_anywhere_the_host_has_all_of_it_or_refuses_to_prepare(
             else:
                 break
         assert installer.strangers(place, ["10-drain", "20-jobs"]) == []
+        assert _program_there(place) in programs
         try:
             found = configuration.load(Paths(place.root), owner=os.getuid())
         except ConfigurationError:

@@ -23,6 +23,7 @@ from azure_event_handlers.metrics import AgentCounters, render
 from azure_event_handlers.published import Status
 from azure_event_handlers.records import Driver, Record, Step, Work
 from azure_event_handlers.store import Hold
+from azure_event_handlers.terms import Term
 
 ROOT = Path(__file__).resolve().parents[4]
 FILES = ROOT / "roles" / "event_handlers" / "files"
@@ -253,7 +254,7 @@ def test_a_recovery_that_failed_is_counted_until_it_succeeds(work: Work, expecte
 
 def test_the_lease_is_that_of_the_first_driver_who_may_be_given_up() -> None:
     def driven(number: int, state: str, until: float) -> Record:
-        return replace(RECORD, occurrence=number, state=state, driver=Driver("agent", "agent", until))
+        return replace(RECORD, occurrence=number, state=state, driver=Driver("agent", "agent", Term(until)))
 
     text = with_records(driven(1, r.PREPARED, NOW + 90), driven(2, r.PREPARING, NOW + 60), driven(3, r.COMMITTED, NOW + 5))
     assert text.of("lease_until_timestamp_seconds") == NOW + 60

@@ -216,9 +216,9 @@ def test_the_page_says_the_defaults_that_there_are() -> None:
 
 # Whose messages have to be on the page, and whose may be.
 SPEAKING = ("cli", "asking", "asked", "service", "store")
-ALSO_SPEAKING = ("reconcile", "trial", "spool", "configuration")
+ALSO_SPEAKING = ("reconcile", "trial", "trials", "spool", "configuration")
 # What only argparse shows, by --help.
-_HELP = ("_parser", "_add_request", "_with_json", "main")
+_HELP = ("_parser", "_add_request", "_with_json", "_with_following", "main")
 _NEVER_SAID = {
     "between temporary file and rename",  # where tests kill it
     "between rename and fsync of the folder",

@@ -15,13 +15,14 @@ from azure_event_handlers import asked, reconcile
 from azure_event_handlers import records as r
 from azure_event_handlers.reconcile import Action, Discard, Facts, Run, Save, Stop, Unit
 from azure_event_handlers.records import Driver, Record, Step, Work
+from azure_event_handlers.terms import Term
 
 NOW = 10_000.0
 VM = "vm-1"
 EVENT = Event("E-1", "Reboot", "Scheduled", "Platform", "VirtualMachine", ("web_0",), NOW + 86_400, "", 9)
 NEAR = replace(EVENT, not_before=NOW + 240)
 TIMES = Times(EVENT.not_before, 300.0, 60.0, 5.0)
-DRIVER = Driver("playbook", "run 1", NOW + 60)
+DRIVER = Driver("playbook", "run 1", Term(NOW + 60))
 DONE, FAILED, AS_BEFORE = (Work(progress=r.ENDED, outcome=outcome) for outcome in (r.DONE, r.FAILED, r.UNCHANGED))
 WAITING = Work(not_before=NOW + 5, tries=1)
 
@@ -66,7 +67,7 @@ def ended(one: Record, phase: str, code: Optional[int], index: int = 0, ran: flo
 # --- from state to state -------------------------------------------------------------------------------------------------
 
 GONE, STARTED, NOT_NAMED = dict(view=r.GONE), dict(view=r.STARTED, started_seen=True), dict(view=r.NOT_NAMED)
-LEASE_OVER = dict(driver=replace(DRIVER, lease_until=NOW - 1))
+LEASE_OVER = dict(driver=replace(DRIVER, lease=Term(NOW - 1)))
 LET_GO = dict(driver=None)
 IS_NEAR = dict(event=NEAR)
 BROKEN = step(prepare=FAILED)
@@ -82,8 +83,8 @@ MOVES: List[Tuple[str, Record, str]] = [
     ("W-1: failed, and time enough", record(r.PREPARING, BROKEN), r.BACKING_OUT),
     ("W-2: failed, and too near", record(r.PREPARING, BROKEN, **IS_NEAR), r.STAYING),
     ("failed, and no NotBefore", record(r.PREPARING, BROKEN, event=replace(EVENT, not_before=None)), r.STAYING),
-    ("out of time", record(r.PREPARING, step(prepare=WAITING), deadline=NOW - 1), r.BACKING_OUT),
-    ("out of time and near", record(r.PREPARING, step(prepare=WAITING), deadline=NOW - 1, **IS_NEAR), r.STAYING),
+    ("out of time", record(r.PREPARING, step(prepare=WAITING), deadline=Term(NOW - 1)), r.BACKING_OUT),
+    ("out of time and near", record(r.PREPARING, step(prepare=WAITING), deadline=Term(NOW - 1), **IS_NEAR), r.STAYING),
     ("W-17: started while it prepares", record(r.PREPARING, step(), **STARTED), r.IMPACT),
     ("W-13: gone while it prepares", record(r.PREPARING, step(), **GONE), r.RECOVERING),
     ("W-12: not named any more", record(r.PREPARING, step(), **NOT_NAMED), r.RECOVERING),
@@ -266,7 +267,7 @@ def test_a_handler_is_stopped_when_its_time_is_over(ran: float, stopped: bool) -
 
 def test_a_freeze_does_not_count() -> None:
     """W-20: an hour later by the clock, and it ran for three seconds."""
-    intended, name = at_work(record(r.PREPARING, step(), driver=replace(DRIVER, lease_until=NOW + 9999)), r.PREPARE, began=NOW)
+    intended, name = at_work(record(r.PREPARING, step(), driver=replace(DRIVER, lease=Term(NOW + 9999))), r.PREPARE, began=NOW)
     assert act(intended, units={name: Unit(True, ran=3.0)}, now=NOW + 3600) is None
 
 
@@ -330,7 +331,7 @@ def test_the_result_is_written_and_only_then_the_unit_forgotten() -> None:
 
 def test_what_could_not_be_begun_in_time_is_not_begun_late() -> None:
     """Where /run is full no unit can be made, and the host is given back all the same."""
-    intended, name = at_work(record(r.PREPARING, step(), deadline=NOW), r.PREPARE)
+    intended, name = at_work(record(r.PREPARING, step(), deadline=Term(NOW)), r.PREPARE)
     assert act(intended) == Run(intended.key, 0, r.PREPARE, name)
     idle = saved(intended, now=NOW + 1)
     assert idle.steps[0].prepare == Work()
@@ -444,7 +445,7 @@ def test_the_next_event_takes_the_claims_over_without_a_handler_put_back() -> No
     new = record(r.PREPARING, step("alpha"), step("beta"), event=replace(EVENT, event_id="E-2"))
     later = NOW + 60
     begun: List[Tuple[str, str]] = []
-    known = {one.key: one for one in (old, replace(new, driver=replace(DRIVER, lease_until=NOW + 900)))}
+    known = {one.key: one for one in (old, replace(new, driver=replace(DRIVER, lease=Term(NOW + 900))))}
     units: Dict[str, Unit] = {}
     for _step in range(40):
         action = reconcile.next_action(known, facts(now=later, units=units))

@@ -15,7 +15,8 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._decision 
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import Event
 from azure_event_handlers import records as r
 from azure_event_handlers.errors import BrokenRecordError
-from azure_event_handlers.records import Driver, Record, Step, Work
+from azure_event_handlers.records import Driver, Post, Record, Step, Who, Work
+from azure_event_handlers.terms import Term
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,9 +28,11 @@ RECORD = Record(
     "vm",
     state=r.PREPARED,
     times=Times(2000.5, 300.0, 60.0, 5.0),
-    driver=Driver("playbook", "run 1", 1100.0),
+    driver=Driver("playbook", "run 1", Term(1100.0, 600.0, 90.0, "boot-1")),
+    given_to=(Who("playbook", "run 0"), Who("playbook", "run 1")),
+    post=Post("playbook", "run 1", "web_5", 1050.0, r.UNCLEAR, 1051.0, maybe=True),
     attempt=1,
-    deadline=1300.0,
+    deadline=Term(1300.0, 300.0, 390.0, "boot-1"),
     steps=(Step("10-alpha", "alpha", 30.0, True, prepare=WORK), Step("20-beta", "beta", 30.0, False)),
     decision="prepare",
 )
@@ -52,9 +55,33 @@ def without(key: str) -> Dict[str, Any]:
 
 
 def test_a_newer_record_is_not_touched_by_an_older_program() -> None:
-    assert broken({**GOOD, "format": True}) == "record: it has not format 1, which is what this program reads"
-    assert broken({**GOOD, "format": 2}) == "record: it has not format 1, which is what this program reads"
-    assert broken(without("format")) == "record: it has not format 1, which is what this program reads"
+    for data in ({**GOOD, "format": True}, {**GOOD, "format": 3}, without("format")):
+        assert broken(data) == "record: it has not format 2, which is what this program reads"
+
+
+def _of_before(state: str = r.COMMITTED, **more: Any) -> Dict[str, Any]:
+    """As the program wrote it that knew neither the word on an approval nor a clock that nobody sets."""
+    old = {key: value for key, value in GOOD.items() if key not in ("given_to", "post")}
+    driver = {"name": "playbook", "run": "run 1", "lease_until": 1100.0}
+    return {**old, "format": 1, "state": state, "driver": driver, "deadline": 1300.0, **more}
+
+
+@pytest.mark.parametrize(
+    ("data", "driver", "given_to", "deadline"),
+    [
+        (_of_before(), Driver("playbook", "run 1", Term(1100.0)), (Who("playbook", "run 1"),), Term(1300.0)),
+        (_of_before(r.PREPARED, deadline=None), Driver("playbook", "run 1", Term(1100.0)), (), None),
+        (_of_before(driver=None), None, (), Term(1300.0)),
+    ],
+)
+def test_a_host_that_is_upgraded_while_it_is_out_of_service_is_still_put_back(
+    data: Dict[str, Any], driver: Any, given_to: Any, deadline: Any
+) -> None:
+    """W-47: and nobody but the driver that has its word can say that nothing was posted."""
+    record = r.from_json(data)
+    assert (record.driver, record.given_to, record.post, record.deadline) == (driver, given_to, None, deadline)
+    assert record.steps == RECORD.steps
+    assert r.from_json(json.loads(json.dumps(r.to_json(record)))) == record
 
 
 @pytest.mark.parametrize(
@@ -71,7 +98,17 @@ def test_a_newer_record_is_not_touched_by_an_older_program() -> None:
         ({**GOOD, "attempt": "1"}, "record.attempt: '1' is not what belongs there"),
         ({**GOOD, "committing": 1}, "record.committing: 1 is not what belongs there"),
         ({**GOOD, "attempt": 10**400}, "record.attempt: not a number to count with"),
-        ({**GOOD, "deadline": float("inf")}, "record.deadline: inf is not a number to count with"),
+        ({**GOOD, "deadline": {**GOOD["deadline"], "ends": float("inf")}}, "deadline.ends: inf is not a number to count with"),
+        ({**GOOD, "driver": {**GOOD["driver"], "lease": 7}}, "lease: not an object"),
+        ({**GOOD, "given_to": {}}, "given_to: not a list"),
+        (
+            {**GOOD, "post": {**GOOD["post"], "outcome": "lost"}},
+            "outcome: 'lost' is none of taken, refused, unclear, already_started, gone",
+        ),
+        (_of_before(given_to=[]), "record: it has keys that format 1 has not"),
+        (_of_before(driver=7), "driver: not an object"),
+        (_of_before(driver={"name": "playbook", "run": "run 1"}), "driver.lease_until: None is not what belongs there"),
+        (_of_before(deadline="soon"), "record.deadline: 'soon' is not what belongs there"),
         ({**GOOD, "vm_id": None}, "record.vm_id: None is not what belongs there"),
         ({**GOOD, "event": {**GOOD["event"], "resources": ["a", 1]}}, "event.resources: not a list of texts"),
     ],

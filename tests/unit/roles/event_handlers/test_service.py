@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._clock import Clock
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._decision import Times
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import Event
-from azure_event_handlers import evidence, files, published, spool
+from azure_event_handlers import evidence, files, published, spool, trials
 from azure_event_handlers import records as r
 from azure_event_handlers.errors import BusyError, StoreError
 from azure_event_handlers.evidence import Journals
@@ -24,6 +24,7 @@ from azure_event_handlers.paths import Paths
 from azure_event_handlers.records import Record
 from azure_event_handlers.service import LINGER, Service
 from azure_event_handlers.store import Store
+from azure_event_handlers.trials import Mark
 
 VM, OTHER_VM = "11111111-0000-4000-8000-000000000000", "22222222-0000-4000-8000-000000000000"
 NOW = 1_800_000_000.0
@@ -546,6 +547,141 @@ def test_a_post_is_not_written_down_when_the_word_does_not_hold_any_more(host: H
     host.ask("release", by="ann")
     host.ask("release", event_id="E-1", by="ann", force=True)
     assert "The word of this host does not hold: it is BACKED_OUT" in host.ask("note", by_agent=True, **sending).message
+
+
+MINE = {"driver": "playbook", "run": "run 1"}
+
+
+def _commit(host: Host) -> None:
+    host.prepare()
+    assert host.ask("commit", event=asdict(EVENT), **PERSON).ok
+    assert host.record.state == r.COMMITTED
+
+
+def test_what_a_driver_says_of_its_approval_is_on_the_disk_and_in_the_evidence_once(host: Host) -> None:
+    """W-5, W-6: whoever comes later knows that one may have been posted."""
+    _commit(host)
+    ran = list(host.launcher.ran)
+    for _time in range(2):
+        assert host.ask("sending", event_id="e-1", witness="web_5", **MINE).ok
+    host.start()
+    post = host.record.post
+    assert post is not None
+    assert (post.driver, post.run, post.witness, post.outcome) == ("playbook", "run 1", "web_5", None)
+    assert [(line["by"], line["detail"]["result"]) for line in host.evidence()["posts"]] == [("driver", "sending")]
+    for _time in range(2):
+        assert host.ask("approved", event_id="E-1", witness="web_5", outcome="taken", **MINE).ok
+    told = host.evidence()
+    assert [(line["detail"]["result"], line["detail"]["witness"]) for line in told["posts"]] == [("taken", "web_5")]
+    assert told["approved_by"] == "us"
+    assert (host.record.state, host.launcher.ran) == (r.COMMITTED, ran)
+    host.observe(STARTED)
+    assert (host.record.state, host.evidence()["approved_by"]) == (r.IMPACT, "us")
+
+
+def test_a_note_that_was_cut_off_is_made_when_it_is_said_again(host: Host) -> None:
+    """The record is written first, and who was not answered asks once more."""
+    _commit(host)
+    host.ask("sending", event_id="E-1", witness="web_5", **MINE)
+    journal = Path(host.paths.journals) / (host.record.key + ".jsonl")
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if '"post"' not in line), encoding="utf-8")
+    assert host.evidence()["posts"] == []
+    host.ask("sending", event_id="E-1", witness="web_5", **MINE)
+    assert len(host.evidence()["posts"]) == 1
+
+
+@pytest.mark.parametrize(("outcome", "by"), [("taken", "us"), ("unclear", "us"), ("refused", "other"), ("already_started", "other")])
+def test_the_evidence_says_who_approved(host: Host, outcome: str, by: str) -> None:
+    """W-40."""
+    _commit(host)
+    host.ask("sending", event_id="E-1", witness="web_5", **MINE)
+    host.observe(STARTED)
+    assert host.ask("approved", event_id="E-1", outcome=outcome, **MINE).ok
+    assert host.evidence()["approved_by"] == by
+
+
+def test_an_approval_is_not_announced_on_a_disk_that_does_not_take_it(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """W-48: what became of one that was announced is told all the same."""
+    _commit(host)
+
+    def full(*_anything: Any) -> None:
+        raise StoreError("No space left on device.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Store, "save", full)
+        refused = host.ask("sending", event_id="E-1", witness="web_5", **MINE)
+        assert (refused.ok, host.record.post) == (False, None)
+    host.sleep(60)
+    host.settle()
+    assert host.ask("sending", event_id="E-1", witness="web_5", **MINE).ok
+    monkeypatch.setattr(Store, "save", full)
+    assert host.ask("approved", event_id="E-1", witness="web_5", outcome="unclear", **MINE).ok
+
+
+def test_the_agent_and_strangers_say_nothing_of_a_drivers_approval(host: Host) -> None:
+    _commit(host)
+    assert host.ask("sending", by_agent=True, event_id="E-1", witness="x", **MINE).message == "The agent may not ask for sending."
+    assert "is in the hands of playbook (run run 1)" in host.ask("sending", event_id="E-1", driver="playbook", run="run 2").message
+    assert "is one of taken, refused" in host.ask("approved", event_id="E-1", outcome="x", **MINE).message
+
+
+def test_a_run_that_comes_after_a_lost_one_takes_its_word_over_and_cannot_take_it_back(host: Host) -> None:
+    """W-5, W-6."""
+    _commit(host)
+    other = {"driver": "playbook", "run": "run 2", "lease": 600.0}
+    assert host.prepare(**other).message.startswith("This host is in the hands of playbook (run run 1) until ")
+    host.sleep(601)
+    assert host.prepare(**other).ok
+    assert host.ask("commit", event=asdict(EVENT), **other).ok
+    assert [who.run for who in host.record.given_to] == ["run 1", "run 2"]
+    assert "was given to playbook (run run 1), and only" in host.ask("abort", event_id="E-1", driver="playbook", run="run 2").message
+    assert host.ask("sending", event_id="E-1", driver="playbook", run="run 2").ok
+    assert (host.record.state, host.launcher.ran) == (r.COMMITTED, ["inspect", "prepare", "inspect"])
+
+
+TRIAL = Mark("10-web", "Reboot", "azure-event-trial-1", NOW - 60.0)
+
+
+def test_a_real_event_is_not_prepared_for_while_a_handler_is_tried(host: Host) -> None:
+    """Never two handlers at the same time."""
+    host.start()
+    with trials.alone(host.paths, Clock()):
+        assert host.prepare().message == "A handler is being tried on this host by hand: ask again when that is over."
+    assert (host.record.state, host.launcher.ran) == (r.SEEN, [])
+    assert host.prepare().ok
+
+
+def test_the_executor_stays_and_warns_until_the_trial_has_recovered(host: Host) -> None:
+    service = host.start()
+    trials.write(host.paths, TRIAL)
+    with trials.alone(host.paths, Clock()):
+        host.sleep(3.0)
+        host.settle()
+        assert host.status.problems == ()
+        assert not service._may_rest()
+    host.sleep(3.0)
+    host.settle()
+    assert host.status.problems == (str(TRIAL),)
+    assert not service._may_rest()
+    trials.forget(host.paths, "10-web")
+    host.sleep(3.0)
+    host.settle()
+    assert host.status.problems == ()
+    assert service._may_rest()
+
+
+def test_after_a_boot_the_first_thing_shown_is_what_a_trial_has_left(host: Host) -> None:
+    trials.write(host.paths, TRIAL)
+    host.start()
+    assert host.status.problems == (str(TRIAL),)
+    # What it has begun does not run any more, so it is in nobody's way.
+    assert host.prepare().ok
+
+
+def test_who_only_wants_to_be_seen_is_answered(host: Host) -> None:
+    assert host.ask("look").ok
+    assert host.ask("look", by_agent=True).message == "The agent may not ask for look."
 
 
 def test_another_identity_in_a_request_changes_nothing(host: Host) -> None:
