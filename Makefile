@@ -16,7 +16,7 @@ PYTHON ?=
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
-rehearse: ## a shared Reboot from notice to end, on a simulator on this machine (first run: a minute to set up)
+rehearse: ## an event, a host and a fleet under maintenance, on a simulator on this machine (first run: a minute to set up)
 	$(START) rehearse
 
 test: ## everything: all checks on the oldest and the newest Ansible and Python, with a table at the end

@@ -31,9 +31,12 @@ nox.options.default_venv_backend = "none"
 CORES = ("2.16", "newest")
 RUNTIME = ("meta", "plugins", "roles", "playbooks")  # with these alone the collection must work
 TOOLS = "tests/tools"
+AGAIN = f"{TOOLS}/again.py"  # pytest, with a second chance for tests of real processes
 WORKERS = "4"
 SIMULATOR = "roles/imds_simulator/files"
 HANDLERS = "roles/event_handlers/files"
+# Of the playbook's scenarios those that are short and steady; all others take most of an hour on two cores.
+ROUND = ("tests/rolling/test_harness.py", "tests/rolling/test_round.py")
 # Files of the lab's tests that play many scenarios at the same time.
 CROWDED = ("test_hosts_awkward", "test_hosts_through_events", "test_hosts_killed", "test_no_request_lost")
 
@@ -56,6 +59,11 @@ def with_tree(**more: str) -> Dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     return {**environments.clean_environment(), **own, **more}
+
+
+def cores(session: nox.Session) -> str:
+    """Where the programs of each version of Ansible are, for tests that play with all of them."""
+    return json.dumps({core: os.path.dirname(program(session, f"core-{core}")) for core in CORES})
 
 
 def with_locales(session: nox.Session) -> Dict[str, str]:
@@ -118,7 +126,7 @@ def paths(session: nox.Session) -> None:
     places = [trees.linked(), ROOT / HANDLERS, ROOT / SIMULATOR, ROOT / "tests" / "paths"]
     environment = with_tree(PYTHONPATH=os.pathsep.join(str(place) for place in places))
     arguments = session.posargs or ["--numprocesses", "2", "--durations=10", "tests/paths", "tests/lives"]
-    session.run(program(session, "unit"), "-m", "pytest", *arguments, env=environment, external=True)
+    session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
 
 
 @nox.session(tags=["home-2.16"], name="units-2.16-lowest")
@@ -224,7 +232,7 @@ def mypy(session: nox.Session) -> None:
     """mypy: no untyped definition in the plugins, the simulator, the lab and the tools; what targets run also as Python 3.8."""
     plugins = f"ansible_collections.{COLLECTION}.plugins"
     environment = {**with_tree(), "MYPYPATH": os.pathsep.join([str(trees.linked()), str(ROOT / SIMULATOR), str(ROOT / HANDLERS)])}
-    tools = {**environment, "MYPYPATH": os.pathsep.join([TOOLS, "tests/mutation", *LAB])}
+    tools = {**environment, "MYPYPATH": os.pathsep.join([TOOLS, "tests/mutation", "tests/rolling", HANDLERS, str(trees.linked()), *LAB])}
 
     def check(environment_name: str, variables: Dict[str, str], *arguments: str) -> None:
         cache = str(CACHE / "mypy" / environment_name)
@@ -303,7 +311,16 @@ def rehearse(session: nox.Session) -> None:
 def rehearsal(session: nox.Session) -> None:
     """The rehearsal fails where a step does not hold, and leaves nothing behind."""
     python, arguments = program(session, "unit"), session.posargs or ["--numprocesses", "2", "tests/rehearsal"]
-    session.run(python, "-m", "pytest", *arguments, env=trees.play_environment("unit"), external=True)
+    session.run(python, AGAIN, *arguments, env=trees.play_environment("unit"), external=True)
+
+
+@nox.session
+def rolling(session: nox.Session) -> None:
+    """The rolling playbook on a small fleet of hosts in folders, with both versions of Ansible; all its scenarios: ARGS=tests/rolling."""
+    own = {"CLOUD_MAINTENANCE_CORES": cores(session), "CLOUD_MAINTENANCE_RUNNER": program(session, "runner", "ansible-runner")}
+    environment = {**with_tree(), **own}
+    arguments = session.posargs or ["--numprocesses", "3", "--dist", "loadgroup", "--durations=10", *ROUND]
+    session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
 
 
 @nox.session(tags=["alone"])
@@ -317,12 +334,12 @@ def lab(session: nox.Session) -> None:
     environment = {
         **own,
         "PYTHONPATH": os.pathsep.join([own["PYTHONPATH"], *LAB]),
-        "CLOUD_MAINTENANCE_CORES": json.dumps({core: os.path.dirname(program(session, f"core-{core}")) for core in CORES}),
+        "CLOUD_MAINTENANCE_CORES": cores(session),
         "CLOUD_MAINTENANCE_TARGETS": json.dumps({version: program(session, f"target-{version}") for version in ("3.8", "3.9")}),
     }
 
     def play(*arguments: str) -> None:
-        session.run(program(session, "unit"), "-m", "pytest", *arguments, env=environment, external=True)
+        session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
 
     if session.posargs:
         play(*session.posargs)

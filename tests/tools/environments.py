@@ -49,6 +49,7 @@ RECIPES: Dict[str, Recipe] = {
     "unit": Recipe(ANY, ("ansible-any", "unit"), "unit tests"),
     "core-2.16": Recipe(OLDEST, ("ansible-2.16", "ansible-test", "runtime"), "ansible-core 2.16"),
     "core-newest": Recipe(NEWEST, ("ansible-newest", "ansible-test", "runtime"), "ansible-core 2.21"),
+    "runner": Recipe(ANY, ("runner",), "tests of what AWX does"),
     "lint": Recipe(NEWEST, ("ansible-newest", "ansible-lint"), "ansible-lint"),
     "static": Recipe(ANY, ("static",), "ruff and mypy"),
     "static-3.8": Recipe(NEWEST, ("static-3.8",), "mypy for Python 3.8"),

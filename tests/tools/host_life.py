@@ -136,7 +136,7 @@ def live(page: Page, *, spoil: Optional[Callable[[Simulator, HostLife], None]] =
             spoil(simulator, host)
         host.start()
         try:
-            event = simulator.schedule("Reboot", ["web_0"], notice=900.0, start_delay=2.0, runs_for=4.0)
+            event = simulator.schedule("Reboot", ["web_0"], notice=900.0, start_delay=1.0, runs_for=3.0)
             page.marked("event", "Azure announces a Reboot of web_0 in 15 minutes.")
             wrong = list(_told(page, host)) or _objections(host, simulator, event.event_id)
             if not wrong:

@@ -5,7 +5,7 @@
 
 The playbook does the steps and proves each of them. This program starts the simulator, tells what happens while it happens,
 and counts the proofs: it ends with 0 only if there is one for every step and the simulator's own books agree. Then a host lives through
-an event by itself: host_life.py.
+an event by itself: host_life.py. And then a fleet is taken through four events by the playbook for it: fleet_life.py.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "roles" / "imds_simulator" / "files")]
 
+from fleet_life import fleet_life, staged
 from host_life import live
 from imds_simulator import Notice, Simulator
 from story import Page
@@ -45,6 +46,7 @@ SETTINGS: Mapping[str, str] = {
 }
 LIMIT = 240.0  # seconds; a rehearsal takes a tenth of it
 LOOK = 0.05
+HEAD_START = 3.0  # seconds
 PATIENCE = 3.0  # seconds between asking a process to end and ending it
 TAIL = 30  # lines of Ansible's own words when it ends without a reason that we know
 ANSWER = 600  # characters of an answer that is shown because something is wrong with it
@@ -518,8 +520,17 @@ def books_agree(simulator: Simulator, course: Course) -> List[str]:
     return wrong
 
 
-def rehearse(page: Page, *, settings: Optional[Mapping[str, str]] = None, spoil: Optional[Callable[[Simulator], None]] = None) -> int:
-    """One rehearsal, and its exit code. A test spoils the simulator to see that this is noticed."""
+def rehearse(
+    page: Page,
+    *,
+    settings: Optional[Mapping[str, str]] = None,
+    spoil: Optional[Callable[[Simulator], None]] = None,
+    meanwhile: Optional[Callable[[], None]] = None,
+) -> int:
+    """One rehearsal, and its exit code. A test spoils the simulator to see that this is noticed.
+
+    meanwhile: what can be done in the last step, in which everybody waits for ten seconds.
+    """
     program = shutil.which("ansible-playbook", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
     if program is None or "ANSIBLE_COLLECTIONS_PATH" not in os.environ:
         page.marked("bad", "ansible-playbook and ANSIBLE_COLLECTIONS_PATH are needed. `make rehearse` sets everything up.", "bad")
@@ -536,7 +547,7 @@ def rehearse(page: Page, *, settings: Optional[Mapping[str, str]] = None, spoil:
         narrator.prologue(simulator.control_url)
         run = Run(program, simulator, wanted)
         try:
-            follow(run, narrator, notices)
+            follow(run, narrator, notices, Meanwhile(course, meanwhile))
             course.failures += [Failure("the simulator's books", [sentence]) for sentence in _objections(run, simulator, course)]
             if not run.succeeded or course.failures or len(course.proven) != len(STORY):
                 narrator.failed(run.output())
@@ -551,7 +562,24 @@ def _objections(run: Run, simulator: Simulator, course: Course) -> List[str]:
     return books_agree(simulator, course) if run.succeeded else []
 
 
-def follow(run: Run, narrator: Narrator, notices: queue.Queue[Notice]) -> None:
+class Meanwhile:
+    """What is done once, some seconds after the last step has begun: by then its task has looked for the first time, and only waits."""
+
+    def __init__(self, course: Course, work: Optional[Callable[[], None]]) -> None:
+        self._course = course
+        self._work = work
+        self._since: Optional[float] = None
+
+    def look(self) -> None:
+        if self._work is None or len(self._course.told) < len(STORY):
+            return
+        self._since = self._since or self._course.seconds()
+        if self._course.seconds() > self._since + HEAD_START:
+            work, self._work = self._work, None
+            work()
+
+
+def follow(run: Run, narrator: Narrator, notices: queue.Queue[Notice], meanwhile: Meanwhile) -> None:
     parent = os.getppid()
     for entry in run.entries():
         while not notices.empty():
@@ -560,6 +588,14 @@ def follow(run: Run, narrator: Narrator, notices: queue.Queue[Notice]) -> None:
             narrator.hear(entry)
         elif os.getppid() != parent:
             raise Stopped(signal.SIGHUP)
+        else:
+            meanwhile.look()
+
+
+def rehearse_all(page: Page) -> int:
+    """The three parts. The fleet of the last one is set up, and asked for its plan, while everybody waits for Azure in the ones before."""
+    with staged() as set_up:
+        return rehearse(page, meanwhile=set_up.begin) or live(page) or fleet_life(page, set_up.stage, set_up.planning)
 
 
 def _stop(number: int, _frame: Optional[FrameType]) -> None:
@@ -573,7 +609,7 @@ def main() -> int:
         signal.signal(number, _stop)
     page = Page.on(sys.stdout)
     try:
-        return rehearse(page) or live(page)
+        return rehearse_all(page)
     except Stopped as stopped:
         page.line()
         page.marked("bad", "Stopped. Nothing is left running.", "bad")

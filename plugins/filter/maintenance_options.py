@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: maintenance_options
+short_description: Convert the options of rolling maintenance
+version_added: 1.0.0
+author:
+  - cloud_maintenance contributors (!UNKNOWN)
+description:
+  - Used by the role C(rolling_maintenance), and of little use without it.
+  - A survey sends text for everything, and a list or a dictionary as JSON. All of it is converted here, once, and checked as a whole.
+  - Options that were converted before come out the same.
+  - The data of the time zones that windows name are read where Ansible runs.
+options:
+  _input:
+    description: The options by their names without the prefix C(rolling_maintenance_). An empty one has its default.
+    type: dict
+    required: true
+seealso:
+  - plugin: cloud_maintenance.azure.maintenance_plan
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Convert two options
+  ansible.builtin.debug:
+    msg: "{{ {'max_unavailable': '20%', 'within': '2h'} | cloud_maintenance.azure.maintenance_options }}"
+"""
+
+RETURN = r"""
+_value:
+  description: Every option in its type, and what is made of them.
+  type: dict
+  contains:
+    policy_hash: {description: Another hash is another policy., type: str}
+    hooks_wanted: {description: The extension points that have something in them., type: list, elements: str}
+"""
+
+from typing import Any, Dict
+
+from ansible_collections.cloud_maintenance.azure.plugins.plugin_utils._edge import as_filter, options_in
+from ansible_collections.cloud_maintenance.azure.plugins.plugin_utils._options import convert, result_of
+
+
+def maintenance_options(raw: Any) -> Any:
+    converted = convert(raw)
+    return result_of(converted, options_in(converted))
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Any]:
+        return {"maintenance_options": as_filter("maintenance_options", maintenance_options)}

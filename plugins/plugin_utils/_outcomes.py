@@ -1,0 +1,614 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What came of each event of a plan, as far as a controller can know it, and of the run as a whole. Pure.
+
+Private to the collection. The hosts know best what happened to them, and the worst of their words counts; where a host says nothing, what
+the run has seen does. It can be asked at any time, also when half of it is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ..module_utils._document import DELETIONS, KNOWN_TYPES, STARTED, fold, known_as
+from ..module_utils._time import format_instant
+from ..module_utils._windows import say_instant
+from ._told import (
+    COMMITTED,
+    EVIDENCE,
+    GATE,
+    OPEN,
+    OVER,
+    POSTED,
+    PREPARED,
+    STOP,
+    TROUBLE,
+    WATCHED,
+    Told,
+    azure_starts,
+    done,
+    entries_of,
+    instant,
+    items,
+    label,
+    mapping,
+    names,
+    not_before_of,
+    number,
+    plain,
+    same,
+    sentence,
+    sentences,
+    text,
+)
+from ._verdicts import HELD as IS_HELD
+from ._verdicts import LEFT, RUNNING, WAVES
+from ._verdicts import REFUSED as IS_REFUSED
+from ._votes import CHECK, VOTE
+
+# The schema of a host's own evidence; what only a controller knows is in keys of its own.
+SCHEMA = 1
+RECOVERED, CANCELLED, HIT_UNPREPARED, NOT_PREPARED = "recovered", "cancelled", "hit_unprepared", "not_prepared"
+REFUSED, IGNORED, DELETED, STUCK = "refused", "ignored", "deleted", "stuck"
+WITHOUT_NOTICE, HELD, PLANNED = "started_without_notice", "held", "planned"
+# The worst first: of several hosts the first of these is the event's.
+WORST_FIRST = (STUCK, HIT_UNPREPARED, NOT_PREPARED, REFUSED, WITHOUT_NOTICE, DELETED, RECOVERED, CANCELLED, IGNORED, HELD, PLANNED)
+# What a run is answerable for.
+_FAILED = (STUCK, HIT_UNPREPARED, NOT_PREPARED, REFUSED)
+_OF_PLACE = {IS_HELD: HELD, IS_REFUSED: REFUSED, LEFT: IGNORED}
+OK, NOTHING_TO_DO, FAILED = "ok", "nothing_to_do", "failed"
+
+TAKEN, UNCLEAR, ALREADY_STARTED = "taken", "unclear", "already_started"
+_MAYBE_OURS = (TAKEN, UNCLEAR)
+# States in which a host is after Azure was faster than its preparation.
+_HIT = ("IMPACT", "RECOVERING", "CLOSED")
+_VIEWS = ("absent", "scheduled", "started", "gone")
+LOCALHOST = "localhost"
+
+
+@dataclass(frozen=True)
+class HostView:
+    """What one host did about one event. prepared, committed, over: results, empty where there is none."""
+
+    name: str
+    vm_name: Optional[str]
+    prepared: Mapping[str, Any]
+    committed: Mapping[str, Any]
+    over: Mapping[str, Any]
+    trouble: Tuple[str, ...]
+    evidence: Mapping[str, Any]
+
+    @property
+    def asked(self) -> bool:
+        return bool(self.prepared)
+
+    @property
+    def ready(self) -> bool:
+        return done(self.prepared).get("ok") is True
+
+    @property
+    def word_given(self) -> bool:
+        return done(self.committed).get("ok") is True
+
+    @property
+    def state(self) -> Optional[str]:
+        """The last that is known."""
+        for source in (self.evidence, self.over, self.committed, self.prepared):
+            if isinstance(source.get("state"), str):
+                return str(source["state"])
+        return None
+
+    @property
+    def rebooted(self) -> bool:
+        """While its record was open."""
+        return len(items(self.evidence.get("boot_ids"))) > 1
+
+    @property
+    def is_over(self) -> Optional[bool]:
+        """Whether nothing of it is in effect any more; None where the host has not said."""
+        over = done(self.over).get("over")
+        if isinstance(over, bool):
+            return over
+        healthy = self.evidence.get("healthy")
+        return healthy if isinstance(healthy, bool) else None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the run has seen and done about one event."""
+
+    posts: Tuple[Mapping[str, Any], ...]
+    watched: Mapping[str, Any]
+    gates: Tuple[Mapping[str, Any], ...]
+
+    @property
+    def started(self) -> bool:
+        return self.watched.get("started_seen") is True
+
+    @property
+    def gone(self) -> bool:
+        return self.watched.get("state") == "gone"
+
+    @property
+    def posted(self) -> bool:
+        """A post may have been taken."""
+        return any(post.get("outcome") in _MAYBE_OURS for post in self.posts)
+
+    @property
+    def newcomers(self) -> Tuple[str, ...]:
+        """VMs that the event names since it was posted, by what the one who has posted it saw (W-10)."""
+        shown = [mapping(mapping(post.get("result")).get("event")) for post in self.posts if post.get("outcome") != REFUSED]
+        return tuple(dict.fromkeys(name for event in shown for name in names(event.get("resources"))))
+
+    def begun(self, key: str) -> bool:
+        """Whether its hosts were to get ready: it was refused later, or not at all."""
+        return any(
+            key in names(verdict.get("events"))
+            or key in mapping(verdict.get("waits"))
+            or mapping(verdict.get("refused_at")).get(key) in (CHECK, VOTE)
+            for verdict in self.gates
+        )
+
+    def said(self, kind: str, key: str) -> Optional[str]:
+        """The gate's sentence on it."""
+        for verdict in self.gates:
+            found = sentence(mapping(verdict.get(kind)).get(key))
+            if found is not None:
+                return found
+        return None
+
+
+def hosts_of_plan(plan: Any) -> List[str]:
+    """Whose reports are needed."""
+    entries = entries_of(plan).values()
+    waves = [mapping(wave) for wave in items(mapping(plan).get("waves"))]
+    parts = [entry.get(part) for entry in entries if entry.get("place") in (WAVES, RUNNING) for part in ("hosts", "witnesses")]
+    parts += [wave.get(part) for wave in waves for part in ("batch", "hosts")]
+    return list(dict.fromkeys([LOCALHOST, *(name for part in parts for name in names(part))]))
+
+
+def outcome(plan: Any, *, options: Any, told: Told, now: float, final: bool, check: bool) -> Dict[str, Any]:
+    """What came of the run. final: it is over; check: nothing but the plan was made."""
+    planned = mapping(plain(plan))
+    run = _Run(planned, mapping(plain(options)), {name: mapping(plain(facts)) for name, facts in told.items()}, now, final, check)
+    events = [_Event(entry, run) for entry in entries_of(planned).values()]
+    evidence = [event.evidence() for event in events]
+    failures = [] if check else list(dict.fromkeys([*run.failures(), *(words for event in events for words in event.failures())]))
+    failures = failures or list(run.unexplained())
+    result = _result(run, events, failures)
+    return {
+        "result": result,
+        "events": evidence,
+        "failures": failures,
+        "summary": "\n".join(_summary(run, events, failures, result)),
+        "due_next": text(planned.get("due_next")),
+    }
+
+
+@dataclass(frozen=True)
+class _Run:
+    plan: Mapping[str, Any]
+    options: Mapping[str, Any]
+    told: Told
+    now: float
+    final: bool
+    check: bool
+
+    def facts(self, name: str) -> Mapping[str, Any]:
+        return mapping(self.told.get(name))
+
+    @property
+    def stop(self) -> Optional[str]:
+        return sentence(self.facts(LOCALHOST).get(STOP))
+
+    def unexplained(self) -> Iterator[str]:
+        """A wave that was not closed, although nothing is known to have gone wrong in it."""
+        for wave in items(self.facts(LOCALHOST).get(OPEN)) if self.final and not self.check else ():
+            yield "Wave %s was begun and has not come to its end: look at its hosts." % wave
+
+    def failures(self) -> Iterator[str]:
+        """What is wrong with more than one event."""
+        changed = sentence(self.plan.get("changed"))
+        if changed is not None:
+            yield changed + "."
+        blind = names(self.plan.get("blind"))
+        if blind:
+            yield "Nobody knows what Azure announces to %s: no host of their scope has answered." % ", ".join(blind)
+        if self.stop is not None:
+            yield "The run has stopped: %s." % self.stop
+        for name in self.told:
+            for words in sentences(self.facts(name).get(TROUBLE)):
+                yield "%s: %s." % (name, words)
+
+
+def _result(run: _Run, events: Sequence[_Event], failures: Sequence[str]) -> str:
+    if failures:
+        return FAILED
+    doing = [event for event in events if event.place in (WAVES, RUNNING)]
+    if not doing and not run.check:
+        return NOTHING_TO_DO
+    return PLANNED if run.check or (not run.final and any(event.result == PLANNED for event in doing)) else OK
+
+
+# --- one event -----------------------------------------------------------------------------------------------------------
+
+
+class _Event:
+    def __init__(self, entry: Mapping[str, Any], run: _Run) -> None:
+        self.entry = entry
+        self.key = str(entry["key"])
+        self.place = entry.get("place")
+        self._run = run
+        self.hosts = [_host_view(name, entry, run) for name in names(entry.get("hosts"))]
+        self.seen = _seen(self.key, entry, run)
+        self.result = self._result()
+
+    @property
+    def label(self) -> str:
+        return label(self.entry)
+
+    @property
+    def approves(self) -> bool:
+        return self.entry.get("approves") is True
+
+    @property
+    def _is_deletion(self) -> bool:
+        return known_as(text(mapping(self.entry.get("event")).get("event_type")), KNOWN_TYPES) in DELETIONS
+
+    def _result(self) -> str:
+        place = _OF_PLACE.get(str(self.place))
+        if place is not None:
+            return place
+        if self._run.check:
+            return PLANNED
+        words = [self._word_of(host) for host in self.hosts]
+        known = [word for word in words if word is not None]
+        if known and len(known) == len(words):
+            return _worst(known)
+        return _worst([*known, self._so_far()])
+
+    def _word_of(self, host: HostView) -> Optional[str]:
+        """What the host says that came of it; None while it has nothing to say."""
+        word = host.evidence.get("result")
+        if word == NOT_PREPARED and self._was_overtaken(host):
+            return HIT_UNPREPARED
+        if word == CANCELLED and self.seen.gone and host.ready:
+            # A host that reboots is not there to see it start.
+            return self._word_by_sight(host)
+        if word == CANCELLED and host.asked and host.rebooted:
+            return HIT_UNPREPARED
+        if word in WORST_FIRST:
+            return str(word)
+        if self._is_deletion and host.is_over is not True and (self.seen.started or (self.seen.gone and host.over.get("unreachable"))):
+            return DELETED
+        if host.is_over is True and host.state == "CLOSED" and self.seen.gone:
+            return self._word_by_sight(host)
+        return None
+
+    def _word_by_sight(self, host: HostView) -> str:
+        if not self.seen.started and not self.seen.posted:
+            return CANCELLED
+        if host.ready:
+            return RECOVERED
+        return HIT_UNPREPARED if self._was_overtaken(host) or not host.asked else NOT_PREPARED
+
+    def _was_overtaken(self, host: HostView) -> bool:
+        """Azure has started it while the host was getting ready, and nothing else was wrong (W-17)."""
+        return host.asked and not host.ready and host.prepared.get("state") in _HIT
+
+    def _so_far(self) -> str:
+        """By what the run has seen."""
+        seen, final = self.seen, self._run.final
+        if self.place == RUNNING:
+            return self._running_so_far()
+        if seen.posted or (seen.started and all(host.ready for host in self.hosts)):
+            return STUCK if final else PLANNED
+        if seen.started or seen.said("started", self.key) is not None:
+            return HIT_UNPREPARED if final or not all(host.ready for host in self.hosts) else PLANNED
+        if seen.gone or seen.said("gone", self.key) is not None:
+            return STUCK if final and any(host.asked and host.is_over is False for host in self.hosts) else CANCELLED
+        return self._unstarted()
+
+    def _running_so_far(self) -> str:
+        if not self._run.final:
+            return PLANNED
+        prepared = any(_or_zero(number(host.evidence.get("attempts"))) > 0 for host in self.hosts)
+        return STUCK if prepared or any(host.is_over is False for host in self.hosts) else WITHOUT_NOTICE
+
+    def _unstarted(self) -> str:
+        """Azure has not begun it, as far as anybody knows."""
+        asked = [host for host in self.hosts if host.asked]
+        late = [host for host in self.hosts if not host.ready] if self.entry.get("prepares") is True else []
+        if any(host.asked for host in late) or (late and self._run.final and (asked or self.seen.begun(self.key))):
+            return NOT_PREPARED
+        if self.seen.said("refused", self.key) is not None:
+            return REFUSED
+        if not self._run.final:
+            return PLANNED
+        return STUCK if asked and not self.approves else REFUSED
+
+    # --- in words ---
+
+    def failures(self) -> Iterator[str]:
+        if self.joined:
+            also = ", ".join(self.joined)
+            yield "%s hits %s as well since it was approved: nobody has got that ready; %s." % (self.label, also, self._where())
+        if self.result not in _FAILED or self.place in (IS_HELD, LEFT) or (self.place == RUNNING and self.result != STUCK):
+            return
+        if self.place == IS_REFUSED:
+            yield "%s: %s." % (self.label, sentence(self.entry.get("reason")) or "refused")
+            return
+        words = {STUCK: self._stuck, NOT_PREPARED: self._not_prepared, HIT_UNPREPARED: self._hit, REFUSED: self._refused}
+        yield from list(words[self.result]()) or ["%s has ended as %s: %s." % (self.label, self.result, self._where())]
+
+    @property
+    def joined(self) -> List[str]:
+        """VMs that nobody has planned for."""
+        planned = {fold(name) for name in names(mapping(self.entry.get("event")).get("resources"))}
+        return [name for name in self.seen.newcomers if fold(name) not in planned]
+
+    def _stuck(self) -> Iterator[str]:
+        away = [host for host in self.hosts if host.is_over is not True] if self.seen.gone else []
+        for host in away:
+            why = sentence(host.over.get("message")) or sentence(host.over.get("msg"))
+            yield "%s is not back after %s, which is gone%s." % (host.name, self.label, " (%s)" % why if why else "")
+        if not away:
+            yield "%s is not over: %s; what guards its hosts goes on." % (self.label, self._where())
+
+    def _not_prepared(self) -> Iterator[str]:
+        for host in self.hosts:
+            if not host.ready:
+                yield "%s was not ready for %s: %s; nobody is approved, %s." % (host.name, self.label, self._no_of(host), self._where())
+
+    def _no_of(self, host: HostView) -> str:
+        if host.prepared.get("unreachable"):
+            return "it could not be reached"
+        said = sentence(host.prepared.get("message")) or sentence(host.prepared.get("msg"))
+        return said or (host.trouble[0] if host.trouble else "it has not answered")
+
+    def _hit(self) -> Iterator[str]:
+        late = [host.name for host in self.hosts if not host.ready] or [host.name for host in self.hosts]
+        yield "Azure has started %s before %s ready." % (self.label, "%s %s" % (", ".join(late), "was" if len(late) == 1 else "were"))
+
+    def _refused(self) -> Iterator[str]:
+        yield "%s." % self._why_refused()
+
+    def _why_refused(self) -> str:
+        said = self.seen.said("refused", self.key)
+        if said is not None:
+            return said
+        for post in self.seen.posts:
+            why = sentence(post.get("msg"))
+            if why is not None:
+                return "%s is not approved: %s; %s" % (self.label, why, self._where())
+        if any(host.asked for host in self.hosts):
+            why = "its hosts were ready, and nobody has posted it"
+        else:
+            why = self._run.stop or "its wave was not begun, or its hosts were lost on the way"
+        return "%s is not approved: %s; %s" % (self.label, why, self._where())
+
+    def _where(self) -> str:
+        """What Azure does and when."""
+        if self.seen.gone:
+            return "the event is gone"
+        if self.seen.started:
+            return "Azure has started it"
+        if self.seen.posted:
+            taken = any(post.get("outcome") == TAKEN for post in self.seen.posts)
+            return "%s, and Azure has not been seen to start it" % ("it is approved" if taken else "it may be approved")
+        return azure_starts(not_before_of(self.entry))
+
+    def lines(self) -> Iterator[str]:
+        """For people who read how a run has ended."""
+        yield "%s: %s" % (self.label, self.result)
+        reason = sentence(self.entry.get("reason"))
+        if self.place in (IS_HELD, IS_REFUSED, LEFT) or self._run.check:
+            yield "  %s" % reason if reason else "  without a reason"
+            return
+        steps = [*self._steps()]
+        if steps:
+            yield "  %s" % ", ".join(steps)
+        for host in self.hosts:
+            if host.is_over is False:
+                yield "  %s is not back: %s" % (host.name, sentence(host.over.get("message")) or host.state or "nobody knows why")
+
+    def _steps(self) -> Iterator[str]:
+        ready = [host.name for host in self.hosts if host.ready]
+        if ready:
+            yield "ready: %s" % " ".join(ready)
+        for post in self.seen.posts:
+            yield "posted from %s: %s" % (text(post.get("witness")) or "nobody knows where", text(post.get("outcome")) or "unclear")
+        state = text(self.seen.watched.get("state"))
+        if state is not None:
+            yield "seen %s" % state
+        back = [host.name for host in self.hosts if host.is_over is True]
+        if back:
+            yield "back: %s" % " ".join(back)
+
+    # --- as evidence ---
+
+    def evidence(self) -> Dict[str, Any]:
+        entry, run, seen = self.entry, self._run, self.seen
+        hosts = {host.name: _host_evidence(host) for host in self.hosts}
+        own = [host.evidence for host in self.hosts if host.evidence]
+        return {
+            "schema": SCHEMA,
+            "key": self.key,
+            "event": dict(mapping(entry.get("event"))),
+            "identity": {**mapping(entry.get("realm")), "scope": entry.get("scope"), "vm_names": dict(mapping(entry.get("vm_names")))},
+            "first_seen": _earliest([run.plan.get("made_at"), *(one.get("first_seen") for one in own)]),
+            "last_seen": _latest([run.plan.get("made_at"), seen.watched.get("at"), *(one.get("last_seen") for one in own)]),
+            "notice_seconds": _largest(own, "notice_seconds"),
+            "changes": [{"host": host.name, **mapping(line)} for host in self.hosts for line in items(host.evidence.get("changes"))],
+            "clock": {"clock_error": entry.get("clock_error")},
+            "decision": entry.get("action"),
+            "decision_details": _details(entry, run),
+            "reason": entry.get("reason"),
+            "driver": run.options.get("driver"),
+            "run": run.options.get("run_id"),
+            "attempts": _largest(own, "attempts"),
+            # The module's own result has the event once more.
+            "posts": [{**post, "result": text(mapping(post.get("result")).get("result"))} for post in seen.posts],
+            "gate_refusals": self._gate_refusals(),
+            "approved_by": self._approved_by(),
+            "started": self._started(own),
+            "started_seen": seen.started or any(one.get("started") for one in own),
+            "gone": _latest([seen.watched.get("at") if seen.gone else None, *(one.get("gone") for one in own)]),
+            "witness": text(seen.posts[-1].get("witness")) if seen.posts else None,
+            "watched_by": text(seen.watched.get("by")),
+            "boot_ids": {host.name: items(host.evidence.get("boot_ids")) for host in self.hosts if host.evidence},
+            "healthy": self._healthy(),
+            "recovered": _latest([one.get("recovered") for one in own]),
+            "seconds_drained": _largest(own, "seconds_drained"),
+            "state": {host.name: host.state for host in self.hosts},
+            "result": self.result,
+            "place": self.place,
+            "wave": entry.get("wave"),
+            "component": entry.get("component"),
+            "votes": {host.name: host.ready for host in self.hosts if host.asked},
+            "commits": {host.name: host.word_given for host in self.hosts if host.committed},
+            "unmanaged": names(entry.get("unmanaged")),
+            "joined": self.joined,
+            "hosts": hosts,
+            "notes": sentences(entry.get("notes")),
+        }
+
+    def _gate_refusals(self) -> List[Dict[str, Any]]:
+        found = [
+            {"step": verdict.get("step"), "reason": sentence(mapping(verdict.get("refused")).get(self.key))}
+            for verdict in self.seen.gates
+            if self.key in mapping(verdict.get("refused"))
+        ]
+        return [one for number_, one in enumerate(found) if one not in found[:number_]]
+
+    def _approved_by(self) -> str:
+        """us: a post of this run, or of whoever had its hosts in hand before, may have been taken."""
+        said = [host.evidence.get("approved_by") for host in self.hosts]
+        if self.seen.posted or "us" in said:
+            return "us"
+        if "other" in said:
+            return "other"
+        started, not_before = instant(self._started([host.evidence for host in self.hosts])), not_before_of(self.entry)
+        overtaken = any(post.get("outcome") == ALREADY_STARTED for post in self.seen.posts)
+        early = started is not None and not_before is not None and started < not_before
+        return "other" if overtaken and early else "nobody"
+
+    def _started(self, own: Iterable[Mapping[str, Any]]) -> Optional[str]:
+        watched = self.seen.watched
+        at = watched.get("at") if watched.get("state") == "started" else watched.get("started_at")
+        return _earliest([at, *(one.get("started") for one in own)])
+
+    def _healthy(self) -> Optional[bool]:
+        said = [host.is_over for host in self.hosts]
+        if not said or (None in said and False not in said):
+            return None
+        return all(word is True for word in said)
+
+
+def _worst(words: Sequence[str]) -> str:
+    return min(words, key=WORST_FIRST.index)
+
+
+def _details(entry: Mapping[str, Any], run: _Run) -> Dict[str, Any]:
+    keys = ("rule", "action", "approves", "prepares", "policy_hash", "start_at", "due_at", "not_before", "last_safe_start", "latest")
+    more = ("budget", "clock_error", "window", "over_capacity", "allowed_unready")
+    return {**{key: entry.get(key) for key in (*keys, *more)}, "decided_at": run.plan.get("made_at"), "digest": run.plan.get("digest")}
+
+
+def _host_evidence(host: HostView) -> Dict[str, Any]:
+    """Its own evidence has the event once more, as the host has seen it: under another name, so that nobody takes it for this one."""
+    own = {key: value for key, value in host.evidence.items() if key != "event"}
+    return {
+        "vm_name": host.vm_name,
+        "vm_id": host.evidence.get("vm_id"),
+        "state": host.state,
+        "prepared": _answer(host.prepared),
+        "committed": _answer(host.committed),
+        "over": host.is_over,
+        "message": sentence(host.over.get("message")),
+        "trouble": list(host.trouble),
+        "result": host.evidence.get("result"),
+        "own": {**own, "event_as_seen": host.evidence.get("event")} if own else None,
+    }
+
+
+def _answer(result: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """Of a result what was said; the status beside it is some kilobytes."""
+    if not result:
+        return None
+    words = {key: result.get(key) for key in ("ok", "verdict", "state", "message", "msg", "handlers", "unreachable") if key in result}
+    return {**words, "ok": done(result).get("ok") is True}
+
+
+def _host_view(name: str, entry: Mapping[str, Any], run: _Run) -> HostView:
+    facts, key = run.facts(name), str(entry["key"])
+    return HostView(
+        name=name,
+        vm_name=text(mapping(entry.get("vm_names")).get(name)),
+        prepared=mapping(mapping(facts.get(PREPARED)).get(key)),
+        committed=mapping(mapping(facts.get(COMMITTED)).get(key)),
+        over=mapping(mapping(facts.get(OVER)).get(key)),
+        trouble=tuple(sentences(facts.get(TROUBLE))),
+        evidence=mapping(mapping(facts.get(EVIDENCE)).get(key)),
+    )
+
+
+def _seen(key: str, entry: Mapping[str, Any], run: _Run) -> Seen:
+    """Whoever was the component's leader has written it down; by now it may be another one."""
+    posts = [mapping(post) for name in run.told for post in items(run.facts(name).get(POSTED)) if mapping(post).get("key") == key]
+    watched = [mapping(mapping(run.facts(name).get(WATCHED)).get(key)) for name in run.told]
+    last = max((one for one in watched if one), key=_advance, default={})
+    begun = same(mapping(entry.get("event")).get("event_status"), STARTED)
+    started = begun or any(one.get("started_seen") is True or one.get("state") == "started" for one in watched)
+    gates = [mapping(mapping(run.facts(name).get(GATE)).get(str(entry.get("component")))) for name in run.told]
+    return Seen(
+        posts=tuple(sorted(posts, key=lambda post: _or_zero(instant(post.get("at"))))),
+        watched={**last, "started_seen": started},
+        gates=tuple(one for one in gates if one),
+    )
+
+
+def _advance(watched: Mapping[str, Any]) -> Tuple[int, float]:
+    state = watched.get("state")
+    return (_VIEWS.index(state) if state in _VIEWS else -1), _or_zero(instant(watched.get("at")))
+
+
+def _or_zero(value: Optional[float]) -> float:
+    return 0.0 if value is None else value
+
+
+def _largest(own: Iterable[Mapping[str, Any]], key: str) -> Optional[int]:
+    found = [given for given in (number(one.get(key)) for one in own) if given is not None]
+    return int(max(found)) if found else None
+
+
+def _earliest(values: Iterable[Any]) -> Optional[str]:
+    found = [moment for moment in map(instant, values) if moment is not None]
+    return format_instant(min(found)) if found else None
+
+
+def _latest(values: Iterable[Any]) -> Optional[str]:
+    found = [moment for moment in map(instant, values) if moment is not None]
+    return format_instant(max(found)) if found else None
+
+
+# --- the run in words ----------------------------------------------------------------------------------------------------
+
+
+def _summary(run: _Run, events: Sequence[_Event], failures: Sequence[str], result: str) -> Iterator[str]:
+    counts = {word: sum(1 for event in events if event.result == word) for word in WORST_FIRST}
+    told = ", ".join("%d %s" % (count, word) for word, count in counts.items() if count) or "Azure announces nothing"
+    yield "%s: %s" % (result, told)
+    for event in events:
+        yield from event.lines()
+    if failures:
+        yield "What went wrong:"
+        yield from ("  %s" % failure for failure in failures)
+    for conflict in sentences(run.plan.get("conflicts")):
+        yield "Look at the inventory: %s" % conflict
+    due = instant(run.plan.get("due_next"))
+    if due is not None:
+        yield "Due next: %s, event %s" % (say_instant(due), text(run.plan.get("due_next_event")) or "?")

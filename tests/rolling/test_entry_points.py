@@ -1,0 +1,195 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role in playbooks of others: each entry point by itself, a rolling update that takes Azure's events along, and a mere question."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+import pytest
+from cores import played
+from fleet import Fleet, Played
+from imds_simulator import Event
+
+DAY = 86400.0
+ANY_NUMBER = {"max_unavailable": "100%", "min_available": 0}
+ROLE = "cloud_maintenance.azure.rolling_maintenance"
+WORK = ("prepare", "gate", "approve", "watch", "recover")
+Task = Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Night:
+    fleet: Fleet
+    events: Mapping[str, Event]
+    run: Played
+
+    def told(self) -> str:
+        return self.fleet.told()
+
+    def posts(self, name: str) -> List[Any]:
+        return self.fleet.posts(self.events[name])
+
+    def result(self, name: str) -> str:
+        return str(self.fleet.evidence_of(self.events[name])["result"])
+
+
+def _entry(point: str, **more: Any) -> Task:
+    return {"name": point, "ansible.builtin.include_role": {"name": ROLE, "tasks_from": point}, **more}
+
+
+def _play(hosts: str, *tasks: Task, **more: Any) -> Dict[str, Any]:
+    return {"name": "Somebody's play on %s" % hosts, "hosts": hosts, "gather_facts": False, **more, "tasks": list(tasks)}
+
+
+def _book(fleet: Fleet, *plays: Dict[str, Any]) -> str:
+    path = fleet.folder / "book.yml"
+    path.write_text(json.dumps(plays), encoding="utf-8")
+    return str(path)
+
+
+# --- in a rolling update of somebody else's -------------------------------------------------------------------------------
+
+
+@played("update")
+def _update(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Night:
+    """Two hosts at a time, as the update has it: an event of two that come together, and one of two that do not."""
+    fleet = fleets()
+    fleet.add("web1 web2", scope="one", groups=["web"])
+    fleet.add("web3 web4 web5 web6", scope="two", groups=["web"])
+    fleet.ready()
+    events = {"together": fleet.schedule("Reboot", "web1 web2"), "apart": fleet.schedule("Reboot", "web4 web5", notice=DAY)}
+    work = [_entry(point) for point in WORK]
+    upgrade = {"name": "Upgrade", "ansible.builtin.debug": {"msg": "something is installed"}}
+    book = _book(
+        fleet,
+        _play("web", _entry("discover"), _entry("plan")),
+        _play("web", *work, upgrade, serial=2),
+        _play("web", _entry("publish")),
+    )
+    return Night(fleet, events, fleet.play(request.param, playbook=book, **ANY_NUMBER))
+
+
+def test_a_rolling_update_takes_the_events_of_its_batch_along(update: Night) -> None:
+    assert len(update.posts("together")) == 1
+    for name in ("web1", "web2"):
+        host = update.fleet[name]
+        assert (host.state(update.events["together"]), host.in_service) == ("CLOSED", True)
+        assert host.runs() == ["10-pool prepare", "10-pool recover"]
+    assert update.result("together") == "recovered"
+
+
+def test_the_update_itself_goes_on_when_the_hosts_are_back(update: Night) -> None:
+    upgraded = update.run.ran("Upgrade")
+    assert {"web1", "web2"} <= set(upgraded)
+    log = (update.fleet["web1"].folder / "handlers.log").read_text(encoding="utf-8").splitlines()
+    assert float(log[-1].split()[0]) < upgraded["web1"].at
+
+
+def test_hosts_of_an_event_that_do_not_come_together_are_not_touched(update: Night) -> None:
+    """A component is never split, in whatever batches somebody takes his hosts."""
+    assert not update.posts("apart")
+    assert not update.fleet.approved(update.events["apart"])
+    for name in ("web4", "web5"):
+        assert update.fleet[name].runs("inspect", "prepare", "recover") == []
+
+
+def test_what_was_not_done_is_published_and_ends_the_playbook_with_an_error(update: Night) -> None:
+    assert update.run.code == 2
+    assert update.run.stats["azure_maintenance_result"] == "failed"
+    assert "web4" in update.run.message
+    assert "web1" not in update.run.message
+
+
+# --- one alone -----------------------------------------------------------------------------------------------------------
+
+BEFORE: Mapping[str, str] = {
+    "plan": "discover",
+    "prepare": "discover and plan",
+    "approve": "prepare",
+    "watch": "prepare",
+    "recover": "prepare",
+    "publish": "discover and plan",
+}
+
+
+@played("alone")
+def _alone(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Night:
+    """Each entry point without those that come before it, and with an option that is wrong."""
+    fleet = fleets()
+    fleet.add("web1")
+    fleet.ready()
+    events = {"web": fleet.schedule("Reboot", "web1")}
+    said = {"name": "Say", "ansible.builtin.debug": {"msg": "{{ ansible_failed_result.msg }}"}}
+    tasks = [{"name": point, "block": [_entry(point)], "rescue": [{**said, "name": "Say of " + point}]} for point in BEFORE]
+    wrong = _entry("discover", vars={"rolling_maintenance_windows": "no list"})
+    tasks.append({"name": "wrong", "block": [wrong], "rescue": [{**said, "name": "Say of wrong"}]})
+    return Night(fleet, events, fleet.play(request.param, playbook=_book(fleet, _play("web1", *tasks))))
+
+
+@pytest.mark.parametrize("point", list(BEFORE))
+def test_an_entry_point_that_comes_too_early_says_what_comes_before_it(alone: Night, point: str) -> None:
+    (one,) = alone.run.ran("Say of " + point).values()
+    assert BEFORE[point] in str(one.result["msg"])
+    assert alone.fleet["web1"].runs("inspect", "prepare", "recover") == []
+
+
+def test_the_options_of_an_entry_point_are_checked(alone: Night) -> None:
+    (one,) = alone.run.ran("Say of wrong").values()
+    assert "rolling_maintenance_windows" in json.dumps(one.result["msg"])
+
+
+# --- for whoever only wants to know ---------------------------------------------------------------------------------------
+
+
+@played("question")
+def _question(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Night:
+    fleet = fleets()
+    fleet.add("near1 near2", scope="near")
+    fleet.add("far1 young1 dark1 out1 left1")
+    fleet.ready()
+    events = {
+        "near": fleet.schedule("Reboot", "near1", notice=540.0),
+        "far": fleet.schedule("Redeploy", "far1", notice=9 * DAY),
+        "out": fleet.schedule("Redeploy", "out1", notice=9 * DAY),
+        "left": fleet.schedule("Freeze", "left1", duration=5),
+    }
+    fleet["out1"].wait(events["out"], "SEEN")
+    fleet["out1"].ask("request", "prepare", "--run-id", "somebody")
+    fleet["dark1"].go_dark()
+    answer = {"name": "Say", "ansible.builtin.debug": {"msg": "{{ rolling_maintenance_gate }}"}}
+    wanted = {"name": "Deploy", "ansible.builtin.debug": {"msg": "deployed"}, "when": "rolling_maintenance_gate.answer == 'clear'"}
+    book = _book(fleet, _play("all", _entry("gate"), answer, wanted))
+    return Night(fleet, events, fleet.play(request.param, playbook=book, rules=None))
+
+
+@pytest.mark.parametrize(
+    ("host", "answer", "words"),
+    [
+        ("near1", "maintenance", ["Reboot of this host in"]),
+        ("near2", "maintenance", ["Reboot of a peer, Vm-near1 in"]),
+        ("far1", "clear", ["the next one is a Redeploy in"]),
+        # What a rule leaves to Azure keeps its host in service.
+        ("left1", "clear", ["no event is near"]),
+        ("out1", "maintenance", ["out1 is PREPARED for event"]),
+        ("young1", "unknown", ["no event is shown", "Azure may not have begun to announce them"]),
+        ("dark1", "unknown", ["there is no answer of the metadata service (dark1: "]),
+    ],
+)
+def test_the_gate_tells_whoever_asks_whether_maintenance_is_near(question: Night, host: str, answer: str, words: Sequence[str]) -> None:
+    """C-7: where the feature is young, an empty document says nothing."""
+    said = question.run.ran("Say")[host].result["msg"]
+    assert said["answer"] == answer
+    for word in words:
+        assert word in said["why"]
+
+
+def test_a_question_changes_nothing(question: Night) -> None:
+    assert not question.fleet.posts()
+    for name in ("near1", "near2", "far1", "young1", "left1"):
+        assert question.fleet[name].runs("inspect", "prepare", "recover") == []
+    assert question.run.code == 0
+    assert set(question.run.ran("Deploy")) == {"far1", "left1"}
