@@ -23,7 +23,7 @@ from places import CACHE, COLLECTION, LOGS, ROOT
 
 TIMES = CACHE / "times.json"
 ALONE = "alone"  # the tag of checks that share the machine with no other
-LIMIT = 30 * 60  # seconds; no check comes near it, so one that does hangs
+LIMIT = 45 * 60  # seconds; no check comes near it, so one that does hangs
 SIGN_OF_LIFE = 60  # seconds without news after which we say what is running
 MOST = 4  # checks at a time, unless JOBS says otherwise; more than that wait for each other's resources
 TAIL = 60  # lines of a failed check's log
