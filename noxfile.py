@@ -314,12 +314,12 @@ def rehearsal(session: nox.Session) -> None:
     session.run(python, AGAIN, *arguments, env=trees.play_environment("unit"), external=True)
 
 
-@nox.session
+@nox.session(tags=["alone"])
 def rolling(session: nox.Session) -> None:
     """The rolling playbook on a small fleet of hosts in folders, with both versions of Ansible; all its scenarios: ARGS=tests/rolling."""
     own = {"CLOUD_MAINTENANCE_CORES": cores(session), "CLOUD_MAINTENANCE_RUNNER": program(session, "runner", "ansible-runner")}
     environment = {**with_tree(), **own}
-    arguments = session.posargs or ["--numprocesses", "3", "--dist", "loadgroup", "--durations=10", *ROUND]
+    arguments = session.posargs or ["--numprocesses", "2", "--dist", "loadgroup", "--durations=10", *ROUND]
     session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
 
 
