@@ -227,6 +227,18 @@ def test_a_host_that_reboots_does_not_see_its_event_start_and_the_witness_does()
     assert result(night) == "recovered"
 
 
+def test_a_host_that_was_not_ready_and_has_booted_was_hit() -> None:
+    """W-17: whoever is rebooted while he prepares does not see it start."""
+    night = shared()
+    unprepared(night, "CLOSED")
+    for name in ("web1", "web2"):
+        night.tell(name, evidence={E1: {"result": "cancelled", "boot_ids": ["one", "two"]}})
+    assert result(night) == "hit_unprepared"
+    for name in ("web1", "web2"):
+        night.tell(name, evidence={E1: {"result": "cancelled", "boot_ids": ["one"]}})
+    assert result(night) == "cancelled"
+
+
 def test_what_is_cancelled_and_does_not_come_back_is_stuck() -> None:
     """W-43."""
     night = shared()
