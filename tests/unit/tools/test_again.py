@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,9 @@ def play(folder: Path, **files: str) -> Any:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".py").write_text(text, encoding="utf-8")
     command = [sys.executable, again.__file__, "-q", "-p", "no:cacheprovider", "tests"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # ansible-test names plugins of pytest in the environment that take no test outside the collection.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
