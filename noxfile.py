@@ -37,6 +37,8 @@ SIMULATOR = "roles/imds_simulator/files"
 HANDLERS = "roles/event_handlers/files"
 # Of the playbook's scenarios those that are short and steady; all others take most of an hour on two cores.
 ROUND = ("tests/rolling/test_harness.py", "tests/rolling/test_round.py")
+# Their examples are whole policies with windows, each a dozen times as much work as a document or a date.
+LONG_PROPERTIES = ("tests/unit/plugins/module_utils/test_properties_policy.py",)
 # Files of the lab's tests that play many scenarios at the same time.
 CROWDED = ("test_hosts_awkward", "test_hosts_through_events", "test_hosts_killed", "test_no_request_lost")
 
@@ -111,13 +113,22 @@ def run_integration(session: nox.Session, core: str, *versions: str) -> None:
 
 @nox.session
 def properties(session: nox.Session) -> None:
-    """Property tests, ten thousand examples each, with five locales at hand."""
+    """Property tests, ten thousand examples each, of the policy a quarter of that, with five locales at hand."""
     files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "unit").rglob("test_properties_*.py"))
-    if not files:
-        session.error("there is no test_properties_*.py")
-    several = ["--durations=10", "--numprocesses", "2", *files]
-    environment = with_tree(HYPOTHESIS_PROFILE="ci", **with_locales(session))
-    session.run(program(session, "unit"), "-m", "pytest", *(session.posargs or several), env=environment, external=True)
+    if not set(LONG_PROPERTIES) < set(files):
+        session.error(f"not all of {', '.join(LONG_PROPERTIES)} are there, or nothing else is")
+    python, locales = program(session, "unit"), with_locales(session)
+
+    def play(profile: str, *arguments: str) -> None:
+        environment = with_tree(HYPOTHESIS_PROFILE=profile, **locales)
+        session.run(python, "-m", "pytest", *arguments, env=environment, external=True)
+
+    if session.posargs:
+        play("ci", *session.posargs)
+        return
+    several = ["--durations=10", "--numprocesses", "2"]
+    play("ci", *several, *(name for name in files if name not in LONG_PROPERTIES))
+    play("ci-long", *several, *LONG_PROPERTIES)
 
 
 @nox.session
@@ -177,9 +188,9 @@ def integration_newest(session: nox.Session) -> None:
     run_integration(session, "newest", *environments.TARGETS["newest"][1])
 
 
-@nox.session
+@nox.session(default=False)
 def unit(session: nox.Session) -> None:
-    """Unit tests on the newest ansible-core, a hundred examples per property."""
+    """Unit tests on the newest ansible-core, a hundred examples per property; `coverage` plays the same ones."""
     everything = ["--numprocesses", WORKERS, "tests/unit"]  # a dozen tests wait a second for a time-out, and can do so together
     session.run(program(session, "unit"), "-m", "pytest", *(session.posargs or everything), env=with_tree(), external=True)
 

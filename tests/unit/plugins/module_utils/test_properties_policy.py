@@ -47,7 +47,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 # A reference that tries each minute of days is slow: it gets a part of the examples.
-slowly = settings(max_examples=max(100, settings.default.max_examples // 4))
+slowly = settings(max_examples=max(100, settings.default.max_examples // 2))
 
 KNOWN = ["Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"]
 DELETIONS = {"preempt", "terminate"}
