@@ -335,7 +335,7 @@ def a_committed_host_waits_for_the_event_unless_it_is_forced(host: Awkward) -> N
 
 def _wait_for_the_lease(host: Awkward, event: LabEvent) -> None:
     """Until it is over, and the executor has had the time to see that."""
-    until = host.record(event)["driver"]["lease_until"]
+    until = host.record(event)["driver"]["lease"]["until"]
     host.wait_for(lambda: float(host.host.run("date", "+%s")) > until + 2)
 
 

@@ -235,7 +235,8 @@ def test_no_process_of_a_lab_outlives_it(name: str) -> None:
         inside = {leftovers.identity(pid) for pid in [*pids, state["lab"][0]]}
         assert len({began for _pid, began in inside}) > 1
         assert len(inside) > 10
-    assert {pid for pid, began in inside if leftovers.started_at(pid) == began} == set()
+    # On a busy machine the kernel takes a moment to end what was killed.
+    until(lambda: not any(leftovers.started_at(pid) == began for pid, began in inside), timeout=5)
 
 
 def test_another_lab_may_come_and_go_meanwhile(name: str) -> None:
