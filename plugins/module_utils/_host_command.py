@@ -34,10 +34,11 @@ _NO_WORD = ("error", "no_answer")
 
 # Which options belong to which request, and how the command calls them.
 _DRIVING = {"driver": "--driver", "run_id": "--run-id", "timeout": "--timeout"}
+_NAMING = {"inventory_name": "--inventory-name", "scope": "--scope"}
 _WISHING = {"by": "--by", "timeout": "--timeout"}
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
-    PREPARE: {**_DRIVING, "lease": "--lease", "within": "--within", "budget": "--budget", "clock_error": "--clock-error"},
-    COMMIT: {**_DRIVING, "lease": "--lease"},
+    PREPARE: {**_DRIVING, **_NAMING, "lease": "--lease", "within": "--within", "budget": "--budget", "clock_error": "--clock-error"},
+    COMMIT: {**_DRIVING, **_NAMING, "lease": "--lease"},
     ABORT: _DRIVING,
     SENDING: {**_DRIVING, "witness": "--witness"},
     APPROVED: {**_DRIVING, "witness": "--witness", "outcome": "--outcome"},
@@ -337,11 +338,18 @@ def _posted(wish: Wish, before: Standing) -> Optional[Mapping[str, Any]]:
     mine = {"driver": wish.driver, "run": wish.run_id, "witness": wish.witness or "", "outcome": wish.outcome}
     post = record["post"]
     if wish.what == SENDING:
-        may = record["state"] == "COMMITTED" and _is_mine(wish, before) and before.hold is None
+        may = _has_word(wish, record) and _is_mine(wish, before) and before.hold is None
         return {**record, "post": mine} if may else record
     if post is None or (post["driver"], post["run"]) != (wish.driver, wish.run_id):
         return record
     return {**record, "post": {**post, "outcome": wish.outcome, "witness": wish.witness or post["witness"]}}
+
+
+def _has_word(wish: Wish, record: Mapping[str, Any]) -> bool:
+    """Whether the last look at the host was answered to this driver with yes."""
+    doubted = record["committing"] or record["commit_refused"] is not None
+    last = [(who["name"], who["run"]) for who in record["given_to"][-1:]]
+    return record["state"] == "COMMITTED" and not doubted and last == [(wish.driver, wish.run_id)]
 
 
 def _hold_foreseen(wish: Wish, before: Standing) -> Mapping[str, Any]:
@@ -357,7 +365,7 @@ def _would_move(wish: Wish, before: Standing) -> bool:
         taken_over = state in (*_ON_ITS_WAY, "COMMITTED") and not _is_mine(wish, before) and _is_free(wish, before)
         return before.hold is None and (fresh or taken_over)
     if wish.what == COMMIT:
-        return state == "PREPARED" and before.hold is None and _is_free(wish, before)
+        return state in ("PREPARED", "COMMITTED") and before.hold is None and _is_free(wish, before)
     if wish.what == ABORT:
         return (state in _ON_ITS_WAY and _is_free(wish, before)) or (state == "COMMITTED" and _may_take_back(wish, before))
     return state in (*_ON_ITS_WAY, "STAYING") or (state == "COMMITTED" and wish.force)

@@ -26,7 +26,8 @@ options:
       - What is asked of the host. Without it nothing is asked, and the result is the status alone.
       - V(prepare) runs the handlers that take this host out of service for O(event_id).
       - V(commit) asks for the word on which the event may be approved. The handlers are asked once more whether the host is
-        out of service. From then on the host is not given back until the event is gone.
+        out of service. From then on the host is not given back until the event is gone. They are asked anew each time, also by a
+        run that takes over a host which has given its word before.
       - V(abort) lets go of the event, and says that surely nothing was posted. The host is given back if there is time
         enough for that, and stays ready otherwise. Once the host has given its word, only the driver and run that asked for
         it can say so, unless another one has taken the host over meanwhile, or O(request=approved) has left it open.
@@ -75,6 +76,15 @@ options:
   clock_error:
     description:
       - How far clocks may differ, for the arithmetic of V(prepare). Without it the host counts on its own synchronised clock.
+    type: str
+  inventory_name:
+    description:
+      - For V(prepare) and V(commit), how the host is called in the inventory of whoever asks. It is written into the evidence.
+    type: str
+  scope:
+    description:
+      - For V(prepare) and V(commit), to which scope whoever asks counts the host. It is written into the evidence. Without it the
+        evidence has the placement group, where the metadata service names one.
     type: str
   timeout:
     description:
@@ -485,7 +495,10 @@ evidence:
     occurrence: {description: The how many-th time the same id came., type: int, returned: always, sample: 1}
     event: {description: The event., type: dict, returned: always, contains: *event}
     vm_id: {description: The VM., type: str, returned: always, sample: 5c08b38e-4d57-4c23-ac45-aca61037f084}
-    identity: {description: Who the VM is to Azure., type: dict, returned: always}
+    identity:
+      description: Who the VM is to Azure, and by which C(inventory_name) and C(scope) whoever has asked knows it.
+      type: dict
+      returned: always
     first_seen: {description: When it was first seen., type: str, returned: always, sample: "2026-11-18T09:46:00Z"}
     last_seen: {description: When it was last told of., type: str, returned: always, sample: "2026-11-18T10:03:10Z"}
     notice_seconds: {description: From then to its NotBefore., type: int, returned: always, sample: 840}
@@ -541,6 +554,8 @@ ARGUMENTS: Dict[str, Dict[str, Any]] = {
     "within": {"type": "str"},
     "budget": {"type": "str"},
     "clock_error": {"type": "str"},
+    "inventory_name": {"type": "str"},
+    "scope": {"type": "str"},
     "timeout": {"type": "str", "default": "30m"},
     "wait_until": {"type": "str", "choices": ["over"]},
     "witness": {"type": "str"},

@@ -31,6 +31,7 @@ from azure_event_handlers.terms import Moment, Term
 VM = "11111111-0000-4000-8000-000000000000"
 FAR = 4_000_000_000.0
 DRIVER = Driver("playbook", "run 1", Term(time.time() + 3600.0))
+SECOND = replace(DRIVER, run="run 2")
 EVENT = Event("E-1", "Reboot", "Scheduled", "Platform", "VirtualMachine", ("web_0",), FAR, "", 9)
 HANDLER = """#!/bin/sh
 log={log}
@@ -116,6 +117,12 @@ def live(folder: str, crash: Callable[[str], None]) -> None:
     if _only(shelf.records).state == r.PREPARED:
         shelf.save(asked.commit(_only(shelf.records), DRIVER, EVENT, now=_now(), held=None))
     _run(made, shelf, until=lambda now: _only(now).state in (r.COMMITTED, r.IMPACT, r.RECOVERING, r.CLOSED))
+    # A second run comes, to which the first one is lost.
+    if _only(shelf.records).state == r.COMMITTED and SECOND.who not in _only(shelf.records).given_to:
+        lost = replace(_only(shelf.records), driver=replace(DRIVER, lease=Term(0.0)))
+        shelf.save(asked.commit(lost, SECOND, EVENT, now=_now(), held=None))
+        _run(made, shelf, until=lambda now: not _only(now).committing)
+        assert _only(shelf.records).given_to == (DRIVER.who, SECOND.who)
     for seen in (_started(EVENT), None):
         current = _only(shelf.records)
         if current.view in (r.SCHEDULED, r.STARTED):
@@ -181,7 +188,7 @@ def test_a_life_without_a_kill(host: Host) -> None:
     assert _life(host, "never") == 0
     _assert_a_whole_life(host)
     assert host.launcher().units() == {}
-    assert host.runs("inspect") == ["alpha inspect", "beta inspect", "alpha inspect", "beta inspect"]
+    assert host.runs("inspect") == 3 * ["alpha inspect", "beta inspect"]
 
 
 @pytest.mark.parametrize("point", CRASH_POINTS)

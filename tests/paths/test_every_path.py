@@ -16,10 +16,11 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence,
 
 import pytest
 import worlds as w
-from azure_event_handlers import reconcile
+from azure_event_handlers import asked, reconcile
 from azure_event_handlers import records as r
 from azure_event_handlers.reconcile import Action, Facts, Place, Run, Save
-from azure_event_handlers.records import Record, Step, Work
+from azure_event_handlers.records import Driver, Record, Step, Work
+from azure_event_handlers.terms import Moment
 from worlds import Scenario
 
 ONE = {"E-1": ("alpha", "beta")}
@@ -32,6 +33,12 @@ SCENARIOS = {
     "one event, handlers and machine at their worst": Scenario(ONE, OF_HANDLERS, reboots=2, attempts=1),
     "one event, handlers at their worst, twice": Scenario(ONE, (w.NOT_YET, w.FAILS, w.IS_LOST), attempts=2),
     "one event, drivers and people at their worst": Scenario(ONE, OF_DRIVERS, attempts=1),
+    "one event, its word is asked for by one run after the other": Scenario(
+        {"E-1": ("alpha",)},
+        (w.IS_LOST, w.TAKEN_OVER, w.PUT_BACK, w.COMMIT_AGAIN, w.REBOOT, w.HELD, w.LETS_GO),
+        tries=2,
+        attempts=1,
+    ),
     "one event, any two disturbances": Scenario(ONE, w.DISTURBANCES, most=2, reboots=2),
     "one event, one handler's work out before": Scenario(ONE, w.DISTURBANCES, most=2, attempts=1, theirs=frozenset(("alpha",))),
     "one event, handlers that cannot tell": Scenario(ONE, OF_HANDLERS, most=2, attempts=1, theirs=frozenset(("alpha",)), inspects=False),
@@ -66,8 +73,10 @@ def test_what_is_wiped_out_of_records_plays_no_part(monkeypatch: pytest.MonkeyPa
 # --- the same with a mistake in it -----------------------------------------------------------------------------------------
 
 RIGHT: Dict[str, Any] = {
-    name: getattr(reconcile, name) for name in ("_begun", "_from_prepared", "_intent", "_not_there", "_prepared", "next_action")
+    name: getattr(reconcile, name)
+    for name in ("_begun", "_from_committed", "_from_prepared", "_intent", "_not_there", "_prepared", "next_action")
 }
+HELD_BY = asked._held_by
 
 
 def _runs_at_once(place: Place, facts: Facts) -> Optional[Action]:
@@ -138,6 +147,44 @@ def _gives_back_a_yes(record: Record, facts: Facts) -> Optional[Record]:
     return reconcile._struck_or_gone(record, facts, ready=True) or reconcile._abandoned(record, facts)
 
 
+def _believes_the_word_of_before(record: Record, facts: Facts) -> Optional[Record]:
+    if record.committing and record.view == r.SCHEDULED:
+        return replace(record, committing=False, given_to=reconcile._given_to(record))
+    return RIGHT["_from_committed"](record, facts)
+
+
+def _forgets_the_no(record: Record, facts: Facts) -> Optional[Record]:
+    moved: Optional[Record] = RIGHT["_from_committed"](record, facts)
+    return None if moved is None else replace(moved, commit_refused=None)
+
+
+def _takes_the_word_back(record: Record, facts: Facts) -> Optional[Record]:
+    moved: Optional[Record] = RIGHT["_from_committed"](record, facts)
+    return moved if moved is None or moved.commit_refused is None else replace(moved, state=r.PREPARED)
+
+
+def _forgets_who_has_it(record: Record, facts: Facts) -> Optional[Record]:
+    moved: Optional[Record] = RIGHT["_from_committed"](record, facts)
+    return moved if moved is None or moved.commit_refused is None else replace(moved, given_to=())
+
+
+def _answers_who_is_lost(record: Record, facts: Facts) -> Optional[Record]:
+    moved = reconcile._struck_or_gone(record, facts, ready=True)
+    return moved if moved is not None or not record.committing else reconcile._answered(record, facts)
+
+
+def _has_the_word_of_before(record: Record, driver: Driver, now: Moment) -> Record:
+    held: Record = HELD_BY(record, driver, now)
+    if record.state != r.COMMITTED or driver.who in record.given_to:
+        return held
+    return replace(held, given_to=(*record.given_to, driver.who), commit_refused=None)
+
+
+def _has_it_again(record: Record, driver: Driver, now: Moment) -> Record:
+    held: Record = HELD_BY(record, driver, now)
+    return replace(held, commit_refused=None)
+
+
 class Mistake(NamedTuple):
     """What is done wrong (a place and what is put there), and the words in which the search says so."""
 
@@ -153,6 +200,8 @@ TWO = Scenario(SHARED, attempts=1)
 MEDDLED = Scenario({"E-1": ("alpha",)}, w.DISTURBANCES, most=2, attempts=1)
 SPARED = Scenario(SHARED, (w.OVERRUNS,), most=1, attempts=1, theirs=frozenset(("alpha",)))
 BLIND = Scenario(ONE, (w.NOT_YET, w.FAILS), most=1, attempts=1, theirs=frozenset(("alpha",)), inspects=False)
+WORD = Scenario({"E-1": ("alpha",)}, (w.IS_LOST, w.TAKEN_OVER, w.PUT_BACK, w.COMMIT_AGAIN), reboots=0, attempts=1)
+TWICE = replace(WORD, disturbances=(w.PUT_BACK, w.COMMIT_AGAIN))
 THEIRS = replace(SMALL, theirs=frozenset(("alpha",)))
 UNDER_ANOTHER = "what is not ours is undone|a host is put back under another event|an approval of a host in service"
 IN_SERVICE = "an approval of a host in service"
@@ -176,6 +225,13 @@ MISTAKES: Dict[str, Mistake] = {
     "the lease is ignored": Mistake(reconcile, "_abandoned", lambda *_: None, "who is not there any more", SMALL),
     "the hold is ignored": Mistake(reconcile, "next_action", _knows_no_hold, "committed while held", SMALL),
     "a yes is taken back": Mistake(reconcile._MOVES, r.COMMITTED, _gives_back_a_yes, "a binding yes is taken back", SMALL),
+    "the word of before is an answer": Mistake(reconcile._MOVES, r.COMMITTED, _believes_the_word_of_before, IN_SERVICE, TWICE),
+    "a no is forgotten": Mistake(reconcile._MOVES, r.COMMITTED, _forgets_the_no, IN_SERVICE, TWICE),
+    "a no takes the word back": Mistake(reconcile._MOVES, r.COMMITTED, _takes_the_word_back, "a binding yes is taken back", WORD),
+    "a no forgets who has it": Mistake(reconcile._MOVES, r.COMMITTED, _forgets_who_has_it, "who may have posted", WORD),
+    "a word for one who is lost": Mistake(reconcile._MOVES, r.COMMITTED, _answers_who_is_lost, "who is not there any more", WORD),
+    "who takes over has the word": Mistake(asked, "_held_by", _has_the_word_of_before, IN_SERVICE, WORD),
+    "who comes back has the word": Mistake(asked, "_held_by", _has_it_again, IN_SERVICE, WORD),
     "nobody recovers after the event": Mistake(reconcile._MOVES, r.IMPACT, lambda *_: None, "gone and not closed", SMALL),
     "closed at once": Mistake(
         reconcile._MOVES, r.RECOVERING, lambda record, _: replace(record, state=r.CLOSED, result="x"), "is not undone", SMALL
@@ -198,7 +254,7 @@ def test_a_mistake_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         w.explore(mistake.scenario)
 
 
-@pytest.mark.parametrize("scenario", [SMALL, TWO, MEDDLED, THEIRS], ids=["small", "two", "meddled", "theirs"])
+@pytest.mark.parametrize("scenario", [SMALL, TWO, MEDDLED, THEIRS, WORD], ids=["small", "two", "meddled", "theirs", "word"])
 def test_nothing_is_found_where_there_is_no_mistake(scenario: Scenario) -> None:
     print("%d worlds" % w.explore(scenario))
 

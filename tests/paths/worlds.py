@@ -34,6 +34,9 @@ AT = Moment(NOW, NOW, "")
 VM = "11111111-0000-4000-8000-000000000000"
 PLAYBOOK = Driver("playbook", "run 1", Term(NOW + 600))
 LOST = replace(PLAYBOOK, lease=Term(NOW - 1))
+# Who comes after one that is lost.
+SECOND = replace(PLAYBOOK, run="run 2")
+DRIVERS = (PLAYBOOK, SECOND)
 LIMIT = 30.0
 
 # What can go against the plan.
@@ -41,7 +44,11 @@ NOT_YET, FAILS, OVERRUNS, REBOOT = "a handler says not yet", "a handler fails", 
 IS_LOST, LETS_GO, TOO_LATE = "the driver is not heard of again", "the driver lets go", "the time to prepare is over"
 COMES_NEAR, HELD, RELEASED, FORCED = "NotBefore comes near", "the host is held", "a person gives it back", "a person forces it back"
 PUT_BACK, COMMIT_AGAIN = "a person puts it back by hand", "a commit is asked for once more"
-DISTURBANCES = (NOT_YET, FAILS, OVERRUNS, REBOOT, IS_LOST, LETS_GO, TOO_LATE, COMES_NEAR, HELD, RELEASED, FORCED, PUT_BACK, COMMIT_AGAIN)
+TAKEN_OVER = "another run takes it over"
+DISTURBANCES = (
+    *(NOT_YET, FAILS, OVERRUNS, REBOOT, IS_LOST, LETS_GO, TOO_LATE, COMES_NEAR, HELD, RELEASED, FORCED, PUT_BACK, COMMIT_AGAIN),
+    TAKEN_OVER,
+)
 
 # The same object in every step that nothing was done for.
 UNTOUCHED: Work = Step("", "", LIMIT, True).prepare
@@ -79,7 +86,8 @@ class World(NamedTuple):
     """What is durable, what runs, and what a bystander would have noted.
 
     dirty: handlers that were begun and not undone. serving: those whose work is in service. used: units of this boot that would be
-    begun once more. completed: runs that ended well, by record, attempt, handler and phase.
+    begun once more. completed: runs that ended well, by record, attempt, handler and phase. unseen: those that a person has put back
+    since a committed host was last looked at, by record and handler.
     """
 
     records: Records
@@ -90,6 +98,7 @@ class World(NamedTuple):
     serving: Names = frozenset()
     used: Names = frozenset()
     completed: Names = frozenset()
+    unseen: Names = frozenset()
 
 
 # --- what nothing can depend on ------------------------------------------------------------------------------------------
@@ -97,7 +106,11 @@ class World(NamedTuple):
 
 def _plain(record: Record) -> Record:
     """Without the times and words that nothing depends on, and what is done with, so that alike is equal."""
-    record = replace(record, reason="", commit_refused=None, changed_at=0.0, last_seen=0.0, first_seen=0.0, started_at=None, gone_at=None)
+    record = replace(record, reason="", changed_at=0.0, last_seen=0.0, first_seen=0.0, started_at=None, gone_at=None)
+    if record.state == r.COMMITTED:
+        record = replace(record, commit_refused=None if record.commit_refused is None else "no")
+    else:
+        record = replace(record, commit_refused=None, given_to=())
     if record.state == r.CLOSED:
         over = replace(record, steps=(), driver=None, times=None, deadline=None, attempt=0, committing=False)
         return replace(over, view=r.GONE, event=_event(record.event.event_id), started_seen=False, hit_ready=None, result="over")
@@ -178,7 +191,8 @@ class Search:
             self._memories[records] = frozenset().union(*names), frozenset().union(*runs)
         names_left, runs_left = self._memories[records]
         used, completed = world.used & names_left, world.completed & runs_left
-        return World(records, world.units, world.boot, world.held, world.dirty, world.serving, used, completed)
+        unseen = world.unseen and world.unseen & self._words(records)
+        return World(records, world.units, world.boot, world.held, world.dirty, world.serving, used, completed, unseen)
 
     def _names(self, number: int) -> Names:
         """The units that the next runs of this record would be."""
@@ -187,6 +201,11 @@ class Search:
             places = [(record, index, phase) for index, step in enumerate(record.steps) for phase in r.PHASES if not step.work(phase).over]
             self._names_of[number] = frozenset(r.unit_of(*place) for place in places)
         return self._names_of[number]
+
+    def _words(self, records: Records) -> Names:
+        """What a person can do behind the back of a host that has given its word."""
+        known = [self._known[number] for number in records]
+        return frozenset(_behind(record, handler) for record in known if record.state == r.COMMITTED for handler in self.every)
 
     def _runs(self, number: int) -> Names:
         """What a record can still be asked to begin."""
@@ -240,6 +259,9 @@ class Search:
             assert after.result is not None, "closed without a result"
         if before.state == r.COMMITTED:
             assert after.state in (r.COMMITTED, r.IMPACT, r.RECOVERING), "a binding yes is taken back"
+            assert set(after.given_to) >= set(before.given_to), "it is forgotten who may have posted"
+            if before.committing and not after.committing and after.view == r.SCHEDULED:
+                world = self._answered(world, after)
         # Actions are kept, so each is the same one for ever.
         if id(action) not in self._saved_as:
             self._saved_as[id(action)] = self.number(after)
@@ -247,13 +269,23 @@ class Search:
         assert moved != world, "a step that changes nothing goes on for ever: %s" % action.why
         return moved
 
+    def _answered(self, world: World, after: Record) -> World:
+        """A host that has given its word was looked at once more; from now on a person can put it back behind everybody's back again."""
+        if _may_send(after, DRIVERS):
+            self._check_word(world, after)
+            self._check_out_of_service(world, after)
+        return world._replace(unseen=world.unseen - {_behind(after, handler) for handler in self.every})
+
     def _check_commit(self, world: World, before: Record, after: Record) -> None:
         assert before.state == r.PREPARED, "committed from %s" % before.state
         assert before.view == r.SCHEDULED, "committed when the event is %s" % before.view
-        assert not world.held, "committed while held"
-        assert before.driver is not None, "committed for nobody"
-        assert before.driver.lease.until >= NOW, "committed for one who is not there any more"
+        self._check_word(world, before)
         self._check_out_of_service(world, after)
+
+    def _check_word(self, world: World, record: Record) -> None:
+        assert not world.held, "committed while held"
+        assert record.driver is not None, "committed for nobody"
+        assert record.driver.lease.until >= NOW, "committed for one who is not there any more"
 
     def _check_out_of_service(self, world: World, record: Record) -> None:
         serving = [step.handler for step in record.steps if step.handler in world.serving]
@@ -281,7 +313,8 @@ class Search:
         if action.phase == r.RECOVER:
             self._check_recovery(world, record, action)
         units = tuple(sorted([*world.units, (action.unit, state)]))
-        return world._replace(units=units, used=world.used | {action.unit}, dirty=dirty, serving=serving)
+        unseen = world.unseen if action.phase != r.PREPARE else world.unseen - {_behind(one, handler) for one in self.records(world)}
+        return world._replace(units=units, used=world.used | {action.unit}, dirty=dirty, serving=serving, unseen=unseen)
 
     def _check_recovery(self, world: World, record: Record, action: Run) -> None:
         step = record.steps[action.index]
@@ -314,8 +347,15 @@ class Search:
             yield HELD, world._replace(held=not world.held)
         for place, number in enumerate(world.records):
             for disturbance, asked_for in self._requests(number):
-                yield disturbance, self.having(world, place, asked_for)
+                yield disturbance, self.having(self._handed_on(world, number, asked_for), place, asked_for)
         yield from self._put_back(world)
+
+    def _handed_on(self, world: World, before: int, after: int) -> World:
+        """Who takes a host over has to have it looked at himself."""
+        one, other = self._known[before].driver, self._known[after].driver
+        if not world.unseen or one is None or other is None or one.is_same(other):
+            return world
+        return world._replace(unseen=world.unseen - {_behind(self._known[before], handler) for handler in self.every})
 
     def _rebooted(self, world: World) -> World:
         """Of what was about to begin nobody can tell afterwards whether it had begun, so it counts as begun."""
@@ -324,11 +364,13 @@ class Search:
         return world._replace(units=(), boot=world.boot + 1, used=frozenset(), dirty=world.dirty | maybe)
 
     def _put_back(self, world: World) -> Iterator[Tuple[Optional[str], World]]:
-        """By hand and in the middle; after the last look at it nobody can know."""
-        looking = any(record.committing or record.state == r.COMMITTED for record in self.records(world))
-        if not looking and any(record.state == r.PREPARED for record in self.records(world)):
-            for handler in sorted(world.dirty - world.serving):
-                yield PUT_BACK, world._replace(serving=world.serving | {handler})
+        """By hand and in the middle; behind the back of one that has just looked nobody can know, until the next one looks."""
+        looking = any(record.committing for record in self.records(world))
+        if looking or not any(record.state in (r.PREPARED, r.COMMITTED) for record in self.records(world)):
+            return
+        for handler in sorted(world.dirty - world.serving):
+            behind = {_behind(record, handler) for record in self.records(world) if record.state == r.COMMITTED}
+            yield PUT_BACK, world._replace(serving=world.serving | {handler}, unseen=world.unseen | behind)
 
     def _handlers_end(self, world: World) -> Iterator[Tuple[Optional[str], World]]:
         for name, state in world.units:
@@ -414,8 +456,18 @@ class Search:
                 COMMIT_AGAIN if tried else None,
                 lambda: record if again else asked.commit(record, PLAYBOOK, record.event, now=AT, held=None),
             ),
+            (TAKEN_OVER, lambda: record if again else asked.commit(record, SECOND, record.event, now=AT, held=None)),
+            (
+                TAKEN_OVER,
+                lambda: (
+                    asked.prepare(record, SECOND, times=times, within=300.0, steps=(), empty_allowed=False, now=AT)
+                    if record.state in (r.PREPARING, r.PREPARED, r.COMMITTED)
+                    else record
+                ),
+            ),
             (LETS_GO, lambda: asked.abort(record, PLAYBOOK, now=AT)),
-            (IS_LOST, lambda: replace(record, driver=LOST) if record.driver == PLAYBOOK else record),
+            (LETS_GO, lambda: asked.abort(record, SECOND, now=AT)),
+            (IS_LOST, lambda: replace(record, driver=replace(record.driver, lease=LOST.lease)) if record.driver in DRIVERS else record),
             (TOO_LATE, lambda: replace(record, deadline=Term(NOW - 1)) if record.state == r.PREPARING else record),
             (RELEASED, lambda: asked.give_back(record, by="ann", forced=False, now=NOW)),
             (FORCED, lambda: asked.give_back(record, by="ann", forced=True, now=NOW) if record.state == r.COMMITTED else record),
@@ -430,8 +482,10 @@ class Search:
 
     def check(self, world: World) -> None:
         for record in self.records(world):
-            if record.state == r.COMMITTED and record.view == r.SCHEDULED:
-                self._check_out_of_service(world, record)
+            # In any hands: who is lost may come back.
+            if record.view == r.SCHEDULED and _may_send(record, DRIVERS):
+                unseen = {handler for handler in self.every if _behind(record, handler) in world.unseen}
+                self._check_out_of_service(world._replace(serving=world.serving - unseen), record)
 
     def calm(self, world: World) -> Optional[World]:
         """One move of a world that means well: handlers succeed, time passes, and only when nothing more comes of it, an event goes."""
@@ -526,6 +580,21 @@ def explore(scenario: Scenario) -> int:
     reached = search.reach()
     search.check_ends(reached)
     return len(reached)
+
+
+def _may_send(record: Record, drivers: Sequence[Driver]) -> bool:
+    """Whether one of them would be let to approve."""
+    for driver in drivers:
+        try:
+            asked.sending(record, driver, witness="web_5", held=None, now=NOW)
+        except RefusedError:
+            continue
+        return True
+    return False
+
+
+def _behind(record: Record, handler: str) -> str:
+    return "%s %s" % (record.key, handler)
 
 
 def _completed(record: Record, index: int, phase: str) -> str:

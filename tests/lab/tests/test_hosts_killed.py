@@ -28,6 +28,7 @@ POINTS = (
     "journaled, not stopped",
     "last result, not PREPARED",
     "before COMMITTED is durable",
+    "before another COMMITTED is durable",
     "recover: before intent",
     "recover: after intent, before the unit",
     "recover: unit running",

@@ -137,13 +137,15 @@ class Agent:
         self._configuration: Optional[Configuration] = None
         self._poller: Optional[Poller] = None
         self._poster: Optional[MetadataService] = None
+        # By these a change of the configuration is known.
+        self._configured_in = paths.configuration, paths.handlers, paths.options
         self._configured_by: Any = None
         self._load_at = 0.0
         # Whether a configuration that is right has been loaded in this life.
         self._loaded = False
         self._wrong: Optional[str] = None
         self._memory = self._remembered()
-        self._saved = self._memory
+        self._saved = _without_time(self._memory)
         self._saved_at = 0.0
         self._whole = True
         self._ended_at: Optional[float] = None
@@ -243,7 +245,7 @@ class Agent:
 
     def _mind_configuration(self) -> None:
         """Loaded again when its files have changed, or when somebody asks for it."""
-        now, files_now = self._clock.monotonic(), _stamps(self._paths)
+        now, files_now = self._clock.monotonic(), tuple(map(_stamp, self._configured_in))
         broken = self._wrong is not None or not self._loaded
         if self.reload or files_now != self._configured_by or (broken and now >= self._load_at):
             self.reload = False
@@ -387,12 +389,12 @@ class Agent:
     def _save(self, *, always: bool) -> bool:
         """Whether it is kept. That time goes by is not worth a file each second."""
         now = self._clock.monotonic()
-        changed = _without_time(self._memory) != _without_time(self._saved)
-        if not (always or changed or now - self._saved_at >= MEMORY_EVERY):
+        memory_now = _without_time(self._memory)
+        if not (always or memory_now != self._saved or now - self._saved_at >= MEMORY_EVERY):
             return True
         kept = self._write_file(self._memory_file, json.dumps(memory.to_json(self._memory), allow_nan=False), mode=0o640)
         if kept:
-            self._saved, self._saved_at = self._memory, now
+            self._saved, self._saved_at = memory_now, now
         return kept
 
     def _write_file(self, path: str, text: str, *, mode: int) -> bool:
@@ -543,11 +545,6 @@ def _without_time(known: Memory) -> Memory:
     return replace(known, good_at=None)
 
 
-def _stamps(paths: Paths) -> Tuple[Any, ...]:
-    """By which a change of the configuration is known."""
-    return tuple(_stamp(path) for path in (paths.configuration, paths.handlers, paths.options))
-
-
 def _stamp(path: str) -> Any:
     """A file that is replaced has another one."""
     try:
@@ -574,17 +571,27 @@ class _Timex(ctypes.Structure):
     )
 
 
-def is_synchronised(*, mark: str = _CLOCK_MARK) -> bool:
-    """Whether somebody keeps this host's clock right: the kernel knows, and where it may not be asked, systemd's own service does."""
-    try:
-        library = ctypes.CDLL(None, use_errno=True)
-        asked = _Timex()
-        state = int(library.adjtimex(ctypes.byref(asked)))
-    except (OSError, AttributeError):
-        state = -1
-    if state >= 0:
-        return state != _TIME_ERROR and not asked.status & _STA_UNSYNC
-    return os.path.exists(mark)
+class ClockKept:
+    """Whether somebody keeps this host's clock right: the kernel knows, and where it may not be asked, systemd's own service does.
+
+    Asked each second, and so what it takes to ask is put together once.
+    """
+
+    def __init__(self, *, mark: str = _CLOCK_MARK) -> None:
+        self._mark = mark
+        self._answer = _Timex()
+        self._place = ctypes.byref(self._answer)
+        self._adjtimex: Any = None
+        with contextlib.suppress(OSError, AttributeError):
+            self._adjtimex = ctypes.CDLL(None, use_errno=True).adjtimex
+
+    def __call__(self) -> bool:
+        # Only asked, never set.
+        self._answer.modes = 0
+        state = -1 if self._adjtimex is None else int(self._adjtimex(self._place))
+        if state >= 0:
+            return state != _TIME_ERROR and not self._answer.status & _STA_UNSYNC
+        return os.path.exists(self._mark)
 
 
 def boot_id(path: str = _BOOT_ID) -> str:
@@ -616,7 +623,7 @@ def main(arguments: Sequence[str], crash: Callable[[str], None] = no_crash) -> i
         guarding=lambda: configurations.guarding(paths, owner=owner),
         boot=boot_id(),
         connected=service_of,
-        synchronised=is_synchronised,
+        synchronised=ClockKept(),
         say=_say,
         crash=crash,
     )

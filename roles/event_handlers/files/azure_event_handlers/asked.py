@@ -100,7 +100,10 @@ def renew(record: Record, driver: Driver, *, now: Moment) -> Record:
 
 
 def commit(record: Record, driver: Driver, event: Event, *, now: Moment, held: Optional[str]) -> Record:
-    """A binding yes to an approval, if the handlers find the host out of service; whether they do is seen in the record."""
+    """A binding yes to an approval, if the handlers find the host out of service; whether they do is seen in the record.
+
+    A no takes nothing back that was given before.
+    """
     if record.state not in (r.PREPARED, r.COMMITTED):
         raise RefusedError("This host is not ready: it is %s (%s)." % (record.state, record.reason))
     mine = _held_by(record, driver, now)
@@ -109,9 +112,10 @@ def commit(record: Record, driver: Driver, event: Event, *, now: Moment, held: O
     _refuse_unless_scheduled(mine)
     if _differs(mine.event, event):
         raise RefusedError("The event has changed since this host got ready for it: look at it again.")
-    if mine.committing or mine.state == r.COMMITTED:
+    if mine.committing:
         return mine
-    # Another try for each: a unit's name is never used twice.
+    # Also of a host that has given it before: somebody may have put it back by hand since (W-41). Another try for each: a unit's name is
+    # never used twice.
     steps = tuple(replace(step, check=Work(tries=step.check.tries + int(step.check.begun))) for step in mine.steps)
     return replace(mine, steps=steps, committing=True, commit_refused=None, changed_at=now.wall)
 
@@ -142,13 +146,19 @@ def _refuse_if_posted(record: Record, who: Who) -> None:
         )
 
 
+_ASKS = "who wants to approve asks for it by `commit`"
+
+
 def sending(record: Record, driver: Driver, *, witness: str, held: Optional[str], now: float) -> Record:
     """An approval is about to be posted: from now on one may be on its way, whatever becomes of who says so."""
     if record.state != r.COMMITTED:
         raise RefusedError("The word of this host does not hold: it is %s (%s)." % (record.state, record.reason))
     if record.driver is None or not record.driver.is_same(driver):
         has_it = "nobody" if record.driver is None else str(record.driver.who)
-        raise RefusedError("The word of this host is in the hands of %s: who wants to approve asks for it by `commit`." % has_it)
+        raise RefusedError("The word of this host is in the hands of %s: %s." % (has_it, _ASKS))
+    if record.word_of != driver.who:
+        why = _ASKS if record.commit_refused is None else record.commit_refused
+        raise RefusedError("The word of this host does not cover an approval of %s now: %s." % (driver.who, why))
     if held is not None:
         raise RefusedError("This host is held %s." % held)
     _refuse_unless_scheduled(record)
@@ -188,11 +198,12 @@ def _held_by(record: Record, driver: Driver, now: Moment) -> Record:
         raise RefusedError("This host is in the hands of %s (run %s) until %s." % (holder.name, holder.run, until))
     if holder is None and record.state != r.COMMITTED:
         raise RefusedError("This host is being given back: %s." % record.reason)
-    # What another one has asked for is not answered to this one.
-    mine = replace(record, driver=driver, committing=record.committing and holder is not None and holder.is_same(driver))
-    if record.state == r.COMMITTED and driver.who not in record.given_to:
-        return replace(mine, given_to=(*record.given_to, driver.who))
-    return mine
+    if holder is not None and holder.is_same(driver):
+        return replace(record, driver=driver)
+    # What another one has asked for is not answered to this one; nor does the word of before cover an approval of his (W-41).
+    since = "%s has taken the host over, and its handlers have not been asked since" % driver.name
+    refused = since if record.state == r.COMMITTED else record.commit_refused
+    return replace(record, driver=driver, committing=False, commit_refused=refused)
 
 
 def _refuse_unless_scheduled(record: Record) -> None:

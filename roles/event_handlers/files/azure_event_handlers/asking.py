@@ -118,7 +118,7 @@ class Asking:
                 last = record
                 waits = request in (spool.RECOVER, spool.RELEASE) and self._is_being_put_back(event_id)
                 verdict = None if waits else _ENDS[request](record)
-                other = _other_driver(record, values) if verdict == COMMITTED else None
+                other = _other_driver(record, values) if verdict is not None and request == spool.COMMIT else None
                 if other is not None:
                     return Verdict(request, COMMIT_REFUSED, _TAKEN_OVER % other, event_id, record)
                 if verdict is not None:
@@ -201,9 +201,9 @@ def _end_of_prepare(record: Record) -> Optional[str]:
 
 
 def _end_of_commit(record: Record) -> Optional[str]:
-    if record.state == r.COMMITTED:
-        return COMMITTED
-    return None if record.state == r.PREPARED and record.committing else COMMIT_REFUSED
+    if record.state in (r.PREPARED, r.COMMITTED) and record.committing:
+        return None
+    return COMMITTED if record.word_of is not None else COMMIT_REFUSED
 
 
 def _other_driver(record: Record, values: Mapping[str, Any]) -> Optional[r.Who]:
@@ -226,6 +226,15 @@ _ENDS: Mapping[str, Callable[[Record], Optional[str]]] = {
 }
 
 
+def _say_refused(record: Record) -> str:
+    """And what stands all the same."""
+    if record.state != r.COMMITTED:
+        return record.commit_refused or record.reason or record.state
+    why = record.commit_refused or "nobody has looked at it since it was asked"
+    before = ", ".join(map(str, record.given_to)) or "somebody"
+    return "%s; it stays as it is, for its word was given to %s before, and an approval may be on its way" % (why, before)
+
+
 def _say(verdict: str, record: Record) -> str:
     if verdict == READY:
         return "This host is ready: %s." % record.reason
@@ -234,5 +243,5 @@ def _say(verdict: str, record: Record) -> str:
     if verdict == BACK:
         return "Nothing of this event is in effect any more."
     if verdict == COMMIT_REFUSED:
-        return "This host does not give its word: %s." % (record.commit_refused or record.reason or record.state)
+        return "This host does not give its word: %s." % _say_refused(record)
     return "This host is %s: %s." % (record.state, record.reason)

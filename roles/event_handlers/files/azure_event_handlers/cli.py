@@ -169,13 +169,14 @@ def _asked(command: Command, by: Asking) -> Verdict:
     if options.what == spool.RECOVER:
         return by.ask(spool.RECOVER, _one_record(command, options.event), timeout=timeout, by=options.by)
     driver = {"driver": options.driver, "run": options.run_id}
+    if options.what in (spool.PREPARE, spool.COMMIT):
+        names = {"inventory_name": options.inventory_name or None, "scope": options.scope or None}
+        return _with_document(command, by, {**driver, **names, "lease": parse_duration(options.lease)}, timeout)
     if options.what == spool.ABORT:
         return by.ask(spool.ABORT, _one_record(command, options.event), timeout=timeout, **driver)
-    if options.what in (spool.SENDING, spool.APPROVED):
-        outcome = {"outcome": options.outcome} if options.what == spool.APPROVED else {}
-        event_id = _one_record(command, options.event)
-        return by.ask(options.what, event_id, timeout=timeout, witness=options.witness or None, **outcome, **driver)
-    return _with_document(command, by, {**driver, "lease": parse_duration(options.lease)}, timeout)
+    outcome = {"outcome": options.outcome} if options.what == spool.APPROVED else {}
+    event_id = _one_record(command, options.event)
+    return by.ask(options.what, event_id, timeout=timeout, witness=options.witness or None, **outcome, **driver)
 
 
 def _one_record(command: Command, event_id: Optional[str]) -> str:
@@ -577,6 +578,8 @@ def _add_request(commands: Any) -> None:
             one.add_argument("--by", default=_who(), help="who wants it")
         if name in (spool.PREPARE, spool.COMMIT):
             one.add_argument("--lease", default="10m", help="without a word of the driver for so long, the host is given back (10m)")
+            one.add_argument("--inventory-name", default="", help="how the driver calls this host, for the evidence")
+            one.add_argument("--scope", default="", help="to which scope the driver counts this host, for the evidence")
         if name in (spool.SENDING, spool.APPROVED):
             one.add_argument("--witness", default="", help="the VM that posts it")
         if name == spool.APPROVED:

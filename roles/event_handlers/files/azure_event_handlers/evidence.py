@@ -22,6 +22,8 @@ from .records import Record, Step, Work
 SCHEMA = 1
 # Of the lines of one record; a handler that says "not yet" for days must not fill a disk.
 LARGEST = 512 * 1024
+# The note that has them: how a driver calls the host.
+NAMES = "names"
 # Of a handler's output.
 _LINES = 20
 
@@ -89,7 +91,7 @@ def changes(before: Optional[Record], after: Record) -> Iterator[Tuple[str, Dict
         yield SAW, _seen_so(after)
     if before is not None and before.state != after.state:
         yield MOVED, {"from": before.state, "to": after.state, "reason": after.reason}
-    if before is not None and after.commit_refused is not None and before.commit_refused != after.commit_refused:
+    if before is not None and before.committing and not after.committing and after.commit_refused is not None:
         yield REFUSED, {"request": "commit", "reason": after.commit_refused}
     earlier = {} if before is None or before.attempt != after.attempt else {step.handler: step for step in before.steps}
     for step in after.steps:
@@ -138,7 +140,7 @@ def of(record: Record, lines: Sequence[Mapping[str, Any]], *, now: float) -> Dic
         "occurrence": record.occurrence,
         "event": event_result(record.event, queried_at=now, vm_name=None),
         "vm_id": record.vm_id,
-        "identity": _last(notes, "identity"),
+        "identity": _identity(notes),
         "first_seen": _said(record.first_seen),
         "last_seen": _said(record.last_seen),
         "notice_seconds": _notice(record, sightings),
@@ -164,7 +166,7 @@ def of(record: Record, lines: Sequence[Mapping[str, Any]], *, now: float) -> Dic
         "state": record.state,
         "result": reconcile.result_so_far(record, now),
         "history": [line for line in lines if line.get("what") in (MOVED, BOOTED)],
-        "notes": [line for line in notes if line.get("note") not in ("identity", "clock", "decision", "post", "gate")],
+        "notes": [line for line in notes if line.get("note") not in ("identity", NAMES, "clock", "decision", "post", "gate")],
     }
 
 
@@ -194,6 +196,16 @@ def _detail(line: Mapping[str, Any], key: str) -> Any:
 def _last(notes: Sequence[Mapping[str, Any]], name: str) -> Optional[Any]:
     found = _named(notes, name)
     return found[-1].get("detail") if found else None
+
+
+def _identity(notes: Sequence[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
+    """Who it is to Azure, as the agent has it; and to the driver, which alone knows its inventory. None while nobody has said anything."""
+    vm, names = _last(notes, "identity"), _last(notes, NAMES)
+    if vm is None and names is None:
+        return None
+    vm, names = vm or {}, names or {}
+    scope = names.get("scope") or vm.get("placement_group_id")
+    return {**vm, "inventory_name": names.get("inventory_name"), "scope": scope}
 
 
 def _notice(record: Record, sightings: Sequence[Mapping[str, Any]]) -> Optional[int]:

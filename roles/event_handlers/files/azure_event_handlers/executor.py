@@ -44,6 +44,7 @@ CRASH_POINTS = (
     "journaled, not stopped",
     "last result, not PREPARED",
     "before COMMITTED is durable",
+    "before another COMMITTED is durable",
     "recover: before intent",
     "recover: after intent, before the unit",
     "recover: unit running",
@@ -150,6 +151,8 @@ class Executor:
         moved = before is not None and before.state != record.state
         if moved and record.state in _BEFORE_STATE:
             self._crash(_BEFORE_STATE[record.state])
+        if before is not None and not moved and before.word_of is None and record.word_of is not None:
+            self._crash("before another COMMITTED is durable")
         changed = None if before is None or moved else _changed_work(before, record)
         if changed is not None:
             self._crash("%s%s" % (_prefix(changed[0]), "before intent" if changed[1] == r.INTENDED else "unit ended, not journaled"))

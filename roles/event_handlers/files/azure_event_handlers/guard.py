@@ -53,6 +53,10 @@ RETELL = 5.0
 LONGEST_RETELL = 60.0
 # So often an event that has not changed is told again: the record then says how long it was seen, also after a boot.
 REFRESH = 1.0 * HOUR
+# A word of the host that is older is asked for once more before it is approved on.
+WORD_GOOD_FOR = 1.0 * MINUTE
+# Of clocks that are read one after the other.
+_A_LOOK = 1.0
 # After a preparation that failed, before the second and last one.
 SECOND_TRY_AFTER = 5.0 * MINUTE
 # Between two posts of one event: the first may have taken, and the document must have had the time to show it.
@@ -108,6 +112,11 @@ def sent(memory: Memory, event: Event, error: Optional[ServiceError], *, monoton
         return replace(sight, posts=sight.posts - 1, posted=posted, try_at=later, barred=barred)
 
     return _with_sight(memory, event, turned_away), note_post(event, "refused", error)
+
+
+def _doubt_of(record: Record) -> Optional[Tuple[str, str]]:
+    """Why the handlers' last look does not bear an approval out."""
+    return None if record.commit_refused is None else ("commit_refused", record.commit_refused)
 
 
 def state_of(memory: Memory, sight: Sight) -> str:
@@ -213,7 +222,9 @@ class _Turn(Sightings):
         return {"event": dataclasses.asdict(sight.event), "named": sight.named, "decision": word, "reason": reason}
 
     def _differs(self, record: Record, event: Event, word: Optional[str], reason: str) -> bool:
-        if self._seen.answered and self._seen.now - record.last_seen >= REFRESH:
+        # Also after a boot, so that the record knows that the event was still there.
+        before_boot = record.last_seen < self._seen.now - self._seen.monotonic - _A_LOOK
+        if self._seen.answered and (before_boot or self._seen.now - record.last_seen >= REFRESH):
             return True
         if record.view == r.STARTED and not event.started:
             return False  # an event never goes back (C-15)
@@ -319,7 +330,7 @@ class _Turn(Sightings):
             return
         elif record.state in (r.PREPARING, r.PREPARED):
             self._keep(sight, decision, record)
-        elif record.state == r.COMMITTED and not sight.unsure:
+        elif record.state == r.COMMITTED and not sight.unsure and not record.committing:
             self._approve(sight, decision, record)
 
     def _is_due_now(self, decision: Decision) -> bool:
@@ -408,7 +419,7 @@ class _Turn(Sightings):
         if record.state != r.PREPARED or not decision.approves or not self._is_due_now(decision):
             return
         refusal = self._refusal(sight, decision)
-        doubted = None if record.commit_refused is None else ("commit_refused", record.commit_refused)
+        doubted = _doubt_of(record)
         self._note_refusal(sight, refusal or doubted)
         if refusal is None and not record.committing:
             self._ask("commit", str(record.attempt), spool.COMMIT, sight, answered=doubted is not None, **self._values(sight))
@@ -439,6 +450,13 @@ class _Turn(Sightings):
         if sight.let_go or sight.barred is not None:
             self._let_go(sight, record)
             return
+        doubted = _doubt_of(record)
+        if doubted is not None:
+            self._look_again(sight, decision, record, doubted)
+            return
+        if self._is_old(record) and self._may_post(sight) and self._refusal(sight, decision) is None:
+            self._ask("commit", "%d %s" % (record.attempt, record.changed_at), spool.COMMIT, sight, **self._values(sight))
+            return
         if not self._seen.fresh:
             self._stale = True
             return
@@ -451,6 +469,19 @@ class _Turn(Sightings):
             self._approval = sight.event
         else:
             self._stale = True  # its turn comes soon, and rests on a document of that moment
+
+    def _is_old(self, record: Record) -> bool:
+        """What the handlers have said long ago may not be so any more (W-41): as after a post that was lost, or our own end (W-35)."""
+        return record.state == r.COMMITTED and abs(self._seen.now - record.changed_at) > WORD_GOOD_FOR
+
+    def _look_again(self, sight: Sight, decision: Decision, record: Record, doubted: Tuple[str, str]) -> None:
+        """The handlers have found it in service. What may have been posted is never let go; the next look may say yes."""
+        refusal = self._refusal(sight, decision)
+        noted = self._note_refusal(sight, refusal or doubted)
+        if (refusal is not None and refusal[0] in _FINAL) or self._lasts(noted):
+            self._let_go(noted, record)
+        if refusal is None and (sight.posts or not self._lasts(noted)):
+            self._ask("commit", str(record.attempt), spool.COMMIT, sight, answered=True, **self._values(sight))
 
     def _lasts(self, sight: Sight) -> bool:
         return sight.refused_since is not None and self._seen.monotonic - sight.refused_since >= GATE_PATIENCE

@@ -12,11 +12,19 @@ from dataclasses import dataclass, replace
 from typing import FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._decision import overdue, worth_giving_back
-from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import DELETIONS, UNKNOWN, fold, known_as
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import (
+    DELETIONS,
+    KNOWN_TYPES,
+    REBOOT,
+    REDEPLOY,
+    UNKNOWN,
+    fold,
+    known_as,
+)
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._policy import IGNORE, REFUSE
 
 from . import records as r
-from .records import Record, Step, Work
+from .records import Record, Step, Who, Work
 from .terms import Moment
 
 # What a handler says by its exit code, beside 0.
@@ -27,6 +35,8 @@ ASK_AGAIN = 5.0
 SHORTEST_BACK_OFF, LONGEST_BACK_OFF = 5.0, 300.0
 # Seconds between the end of a cancelled event and the first recovery: who comes in its place takes its claims over (W-14).
 SETTLE = 10.0
+# Of clocks that are read one after the other.
+_A_LOOK = 1.0
 # Preparations of one event; a host that cannot get ready twice is not taken out a third time.
 MOST_ATTEMPTS = 2
 
@@ -186,8 +196,8 @@ def _not_there(name: str, place: Place, facts: Facts) -> Action:
 def _is_wanted(record: Record, phase: str) -> bool:
     if phase == r.RECOVER:
         return True
-    expected = r.PREPARED if phase == r.CHECK else r.PREPARING
-    return record.state == expected and record.view == r.SCHEDULED
+    expected = (r.PREPARED, r.COMMITTED) if phase == r.CHECK else (r.PREPARING,)
+    return record.state in expected and record.view == r.SCHEDULED
 
 
 def _is_out_of_time(record: Record, phase: str, facts: Facts) -> bool:
@@ -295,13 +305,33 @@ def _is_busy(record: Record) -> bool:
 
 def _struck_or_gone(record: Record, facts: Facts, *, ready: bool) -> Optional[Record]:
     if record.gone:
-        left = _settling(record, facts) if ready and record.view == r.GONE and not record.started_seen else record
-        # It may have started and gone before anybody looked here.
-        hit = ready if record.started_seen else None
-        return replace(left, state=r.RECOVERING, committing=False, hit_ready=hit, reason=_say_gone(record))
+        # It may have started and gone before anybody looked here, or while the machine was down for it.
+        unseen = not record.started_seen and _was_struck_unseen(record, facts)
+        hit = ready if record.started_seen or unseen else None
+        left = _settling(record, facts) if ready and record.view == r.GONE and hit is None else record
+        reason = _say_gone(record) + (", and the machine was started anew meanwhile" if unseen else "")
+        return replace(left, state=r.RECOVERING, committing=False, hit_ready=hit, reason=reason)
     if record.view == r.STARTED:
         return replace(record, state=r.IMPACT, committing=False, hit_ready=ready, reason="the event has started")
     return None
+
+
+def _was_struck_unseen(record: Record, facts: Facts) -> bool:
+    """Whether the machine has stopped since the event was last seen, for an event that stops it, and when that one could begin."""
+    if known_as(record.event.event_type, KNOWN_TYPES) not in (REBOOT, REDEPLOY):
+        return False
+    booted_at = facts.now - facts.passed
+    if record.last_seen > booted_at - _A_LOOK or not _is_of_another_boot(record, facts):
+        return False
+    begins = record.event.not_before
+    error = 0.0 if record.times is None else record.times.clock_error
+    return record.state == r.COMMITTED or begins is None or booted_at >= begins - error
+
+
+def _is_of_another_boot(record: Record, facts: Facts) -> bool:
+    """Whether the handlers worked in one; of a host for which none worked, the clocks alone can tell."""
+    works = [work for step in record.steps for work in map(step.work, r.PHASES) if work.boot]
+    return not works or any(work.interrupted or work.boot != facts.boot for work in works)
 
 
 def _settling(record: Record, facts: Facts) -> Record:
@@ -350,13 +380,19 @@ def _from_prepared(record: Record, facts: Facts) -> Optional[Record]:
     moved = _struck_or_gone(record, facts, ready=True) or _abandoned(record, facts)
     if moved is not None or not record.committing:
         return moved
+    return _answered(record, facts)
+
+
+def _answered(record: Record, facts: Facts) -> Optional[Record]:
+    """What comes of it that somebody has asked for this host's word; None until each handler has looked."""
     if facts.held:
         return replace(record, committing=False, commit_refused=facts.held_because)
     doubt = next((words for words in map(_doubt, record.steps) if words is not None), None)
     if doubt is not None:
         return replace(record, committing=False, commit_refused=doubt)
     if all(step.check.over for step in record.steps):
-        return _given(replace(record, state=r.COMMITTED, committing=False, reason="%s may approve" % _driver_of(record)))
+        given = replace(record, state=r.COMMITTED, committing=False, given_to=_given_to(record))
+        return replace(given, reason="%s may approve" % _driver_of(record))
     return None
 
 
@@ -370,9 +406,10 @@ def _doubt(step: Step) -> Optional[str]:
     return None
 
 
-def _given(record: Record) -> Record:
-    """Its word, to the driver that has it in hand."""
-    return replace(record, given_to=() if record.driver is None else (record.driver.who,))
+def _given_to(record: Record) -> Tuple[Who, ...]:
+    """Who has its word, as soon as the driver that has it in hand has it too. What was given before is not taken back (W-5)."""
+    before = record.given_to if record.state == r.COMMITTED else ()
+    return before if record.driver is None else (*(who for who in before if who != record.driver.who), record.driver.who)
 
 
 def _driver_of(record: Record) -> str:
@@ -380,7 +417,13 @@ def _driver_of(record: Record) -> str:
 
 
 def _from_committed(record: Record, facts: Facts) -> Optional[Record]:
-    return _struck_or_gone(record, facts, ready=True)
+    """Looked at once more for each who asks. Whatever comes of that, the host stays as it is: an approval may be on its way (W-5)."""
+    moved = _struck_or_gone(record, facts, ready=True)
+    if moved is not None or not record.committing or _is_busy(record):
+        return moved
+    if record.driver is None or record.driver.lease.is_over(facts.moment):
+        return replace(record, committing=False, commit_refused="%s has not been heard of" % _driver_of(record))
+    return _answered(record, facts)
 
 
 def _from_staying(record: Record, facts: Facts) -> Optional[Record]:
@@ -412,7 +455,7 @@ def _from_recovering(record: Record, _facts: Facts) -> Optional[Record]:
 
 
 def _result(record: Record) -> str:
-    if not record.started_seen:
+    if not record.started_seen and record.hit_ready is None:
         return "cancelled"
     if record.hit_ready:
         return "recovered"
@@ -466,7 +509,7 @@ def _begun(known: Sequence[Record], intents: Mapping[str, Place], facts: Facts) 
         return None
     for choose, states in (
         (_next_recovery, (r.RECOVERING, r.BACKING_OUT)),
-        (_next_check, (r.PREPARED,)),
+        (_next_check, (r.PREPARED, r.COMMITTED)),
         (_next_preparation, (r.PREPARING,)),
     ):
         for record in sorted((one for one in known if one.state in states), key=_urgency):
@@ -520,8 +563,8 @@ def _intent(place: Place, facts: Facts) -> Optional[Action]:
     """Written before anything is begun."""
     record, index, phase = place
     work = record.steps[index].work(phase)
-    # A clock that was set back makes nobody wait for longer than anything here lasts.
-    if 0.0 < work.not_before - facts.now <= LONGEST_BACK_OFF:
+    # A clock that was set back makes nobody wait for longer than he has to (W-34): who prepares has a deadline.
+    if 0.0 < work.not_before - facts.now <= (LONGEST_BACK_OFF if phase == r.RECOVER else ASK_AGAIN):
         return None
     began = facts.now if work.began is None else work.began
     return Save(

@@ -170,7 +170,8 @@ class Post:
 class Record:
     """One occurrence of one event on this VM.
 
-    given_to: to whom a committed host has given its word, one after the other; each of them may have posted.
+    given_to: to whom a committed host has given its word, the last one at the end; each of them may have posted. committing: its word is
+    asked for, for the first time or once more, and the handlers look.
     """
 
     event: Event
@@ -188,7 +189,7 @@ class Record:
     deadline: Optional[Term] = None
     steps: Tuple[Step, ...] = ()
     started_seen: bool = False
-    # Whether it was out of service when the event struck; None before.
+    # Whether it was out of service when the event struck; None before, and when it did not.
     hit_ready: Optional[bool] = None
     reason: str = ""
     # What the policy said, in its word; whether it was seen before it started.
@@ -217,6 +218,13 @@ class Record:
     @property
     def ready(self) -> bool:
         return all(step.ready for step in self.steps if step.required)
+
+    @property
+    def word_of(self) -> Optional[Who]:
+        """The driver, if the last look at this host was answered to him with yes: his approval is covered by its word (W-41)."""
+        if self.state != COMMITTED or self.committing or self.commit_refused is not None or self.driver is None:
+            return None
+        return self.driver.who if self.given_to[-1:] == (self.driver.who,) else None
 
     def step_of(self, handler: str) -> Optional[Step]:
         return next((step for step in self.steps if step.handler == handler), None)

@@ -446,6 +446,7 @@ class Service:
                 now=moment,
             )
             self._told_asked(prepared.key, "prepare", values, by_agent, now)
+            self._note_names(prepared.key, values, now)
             return self._answered(record, prepared)
 
     def _refuse_while_a_trial_ends(self) -> None:
@@ -483,6 +484,7 @@ class Service:
             raise RefusedError("This host cannot give its word: %s" % self._shelf.problem)
         held = self._shelf.held(now.wall)
         self._told_asked(record.key, "commit", values, by_agent, now.wall)
+        self._note_names(record.key, values, now.wall)
         committing = asked.commit(record, self._driver(values, by_agent, now), event, now=now, held=None if held is None else str(held))
         return self._answered(record, committing)
 
@@ -496,7 +498,7 @@ class Service:
         now, record = self._now(), self._wanted(values)
         held = self._shelf.held(now.wall)
         driver = self._driver(values, by_agent, now, lease=0.0)
-        told = asked.sending(record, driver, witness=_witness(values) or "", held=None if held is None else str(held), now=now.wall)
+        told = asked.sending(record, driver, witness=_line(values, "witness") or "", held=None if held is None else str(held), now=now.wall)
         # Also what a failing disk has taken into mind alone.
         if record.key in self._shelf.unwritten:
             raise RefusedError(_NOT_WRITTEN % self._shelf.problem)
@@ -510,7 +512,7 @@ class Service:
         if outcome not in r.POST_OUTCOMES:
             raise RefusedError("What became of the approval is one of %s." % ", ".join(r.POST_OUTCOMES))
         driver = self._driver(values, by_agent, now, lease=0.0)
-        told = asked.approved(record, driver, outcome=outcome, witness=_witness(values), now=now.wall)
+        told = asked.approved(record, driver, outcome=outcome, witness=_line(values, "witness"), now=now.wall)
         self._put(record, told)
         self._note_post(told)
         return Answer(True, key=told.key)
@@ -566,10 +568,11 @@ class Service:
         held = self._shelf.held(self._clock.wall())
         if held is not None:
             raise RefusedError("This host is held %s." % held)
-        mine = record.driver is not None and record.driver.name == spool.AGENT
+        mine = record.word_of is not None and record.word_of.name == spool.AGENT
         without_work = record.state == r.SEEN and record.decision == APPROVE
-        if not (without_work or (record.state == r.COMMITTED and mine)) or record.view != r.SCHEDULED:
-            raise RefusedError("The word of this host does not hold: it is %s (%s)." % (record.state, record.reason))
+        if not (without_work or mine) or record.view != r.SCHEDULED:
+            why = record.commit_refused if record.state == r.COMMITTED and record.commit_refused is not None else record.reason
+            raise RefusedError("The word of this host does not hold: it is %s (%s)." % (record.state, why))
 
     # --- of all requests ------------------------------------------------------------------------------------------
 
@@ -612,6 +615,12 @@ class Service:
         who = values.optional_text("driver") or values.optional_text("by") or ""
         self._journals.tell(key, now, evidence.ASKED, request=request, by=who, run=values.optional_text("run"), agent=by_agent)
 
+    def _note_names(self, key: str, values: Values, now: float) -> None:
+        """By which the driver knows this host; nobody here can know them otherwise."""
+        names = {name: _line(values, name) for name in ("inventory_name", "scope")}
+        if any(names.values()):
+            self._journals.tell(key, now, evidence.NOTED, note=evidence.NAMES, by="driver", detail=names)
+
     def _tell_refused(self, request: Request, reason: str) -> None:
         """Also what was refused belongs to what is known of an event."""
         event = request.values.get("event")
@@ -649,9 +658,9 @@ def _short(values: Values) -> Dict[str, Any]:
     return found if len(json.dumps(found)) <= _LONGEST_NOTE else {"note": "too long"}
 
 
-def _witness(values: Values) -> Optional[str]:
-    """The name of the VM that posts."""
-    found = values.optional_text("witness")
+def _line(values: Values, name: str) -> Optional[str]:
+    """A name that somebody gives, within bounds."""
+    found = values.optional_text(name)
     return None if found is None else " ".join(found.split())[:_LONGEST_NAME]
 
 

@@ -99,7 +99,7 @@ def _needs_a_disk(before: Optional[Record], after: Record) -> bool:
     """Whether it is a step towards taking the host out of service, or towards an approval."""
     if after.state not in _DURABLE_STATES or after.gone or after.view == r.STARTED:
         return False
-    if before is None or before.state != after.state:
+    if before is None or before.state != after.state or before.given_to != after.given_to:
         return True
     if after.post != before.post and after.post is not None and after.post.outcome is None:
         return True

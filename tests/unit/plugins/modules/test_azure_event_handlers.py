@@ -148,6 +148,13 @@ def host(tmp_path: Path) -> Host:
             ["abort", FIRST, "--json", "--driver=playbook", "--run-id=-x --y", "--timeout=30m"],
         ),
         (
+            {"request": "commit", "event_id": FIRST, "run_id": "4711", "inventory_name": "web 5", "scope": "as-1"},
+            [
+                *("commit", FIRST, "--json", "--driver=playbook", "--run-id=4711", "--timeout=30m"),
+                *("--inventory-name=web 5", "--scope=as-1", "--lease=10m"),
+            ],
+        ),
+        (
             {"request": "sending", "event_id": FIRST, "run_id": "4711", "witness": "web_5"},
             ["sending", FIRST, "--json", "--driver=playbook", "--run-id=4711", "--timeout=30m", "--witness=web_5"],
         ),
@@ -463,6 +470,10 @@ def test_a_diff_is_of_the_state_and_of_who_has_it_in_hand(host: Host) -> None:
         ({"request": "commit"}, [IN_OTHER_HANDS], None, None),
         ({"request": "commit"}, [FRESH], None, None),
         ({"request": "commit"}, [_record(r.COMMITTED, _driver())], None, None),
+        ({"request": "commit"}, [_record(r.COMMITTED, _driver(run="4712", seconds=-5))], None, "COMMITTED"),
+        ({"request": "commit"}, [_record(r.COMMITTED, _driver(run="4712"))], None, None),
+        ({"request": "sending"}, [replace(WORD, commit_refused="10-web says that it is in service")], None, None),
+        ({"request": "sending"}, [replace(WORD, committing=True)], None, None),
         ({"request": "prepare"}, [_record(r.COMMITTED, _driver(run="4712", seconds=-5))], None, "COMMITTED"),
         ({"request": "sending", "witness": "web_5"}, [WORD], None, "COMMITTED"),
         ({"request": "sending", "witness": "web_5"}, [SENT], None, None),

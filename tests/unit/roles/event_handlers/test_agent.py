@@ -347,6 +347,28 @@ def test_an_agent_that_is_ended_between_mind_and_wire_posts_after_its_restart(ho
     assert host.posts() == [event.event_id]
 
 
+def test_a_host_that_was_put_back_by_hand_while_its_agent_was_away_is_not_approved(host: Host) -> None:
+    """W-41, W-5: the word that it has is minutes old, and so the handlers look again; nothing is taken back, for it may have posted."""
+    event = host.simulator.schedule("Reboot", ["web_0"], source="User", notice=9000, start_delay=100)
+
+    def killed(ids: Any) -> None:
+        raise program.Ended
+
+    host.run_until(lambda: host.executor.state(event.event_id) == r.COMMITTED, within=10)
+    host.agent._poster = type("Killed", (), {"approve": staticmethod(killed)})()  # type: ignore[assignment]
+    with pytest.raises(program.Ended):
+        host.run(5)
+    host.executor.in_service = True
+    host.simulator.advance(300)
+    host.begin()
+    host.run(60)
+    assert (host.executor.state(event.event_id), host.posts()) == (r.COMMITTED, [])
+    assert "commit" in host.problems()
+    host.executor.in_service = False
+    host.run(120)
+    assert host.posts() == [event.event_id]
+
+
 def test_a_restarted_agent_goes_on_where_it_was(host: Host) -> None:
     """Host.md: killing the agent never causes a second run."""
     event = host.simulator.schedule("Reboot", ["web_0"], source="User", notice=9000, start_delay=100)
@@ -856,7 +878,23 @@ class Library:
 @pytest.mark.parametrize(("state", "status", "right"), [(0, 0x2001, True), (0, 0x0040, False), (5, 0x2001, False)])
 def test_the_kernel_says_whether_the_clock_is_kept_right(monkeypatch: Any, state: int, status: int, right: bool) -> None:
     monkeypatch.setattr(program.ctypes, "CDLL", lambda *_names, **_more: Library(state, status))
-    assert program.is_synchronised(mark="/nonexistent") is right
+    assert program.ClockKept(mark="/nonexistent")() is right
+
+
+def test_the_kernel_is_asked_each_time_and_found_once(monkeypatch: Any) -> None:
+    """W-34: a clock that nobody keeps any more is noticed at once."""
+    library, found = Library(0, 0x2001), []
+    monkeypatch.setattr(program.ctypes, "CDLL", lambda *_names, **_more: found.append(library) or library)
+    kept = program.ClockKept(mark="/nonexistent")
+    assert kept() is True
+    library._answer = 0, 0x0040
+    assert kept() is False
+    assert len(found) == 1
+
+
+def test_where_there_is_no_such_call_the_file_says_it(monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setattr(program.ctypes, "CDLL", lambda *_names, **_more: object())
+    assert program.ClockKept(mark=str(tmp_path))() is True
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -865,10 +903,10 @@ def test_where_the_kernel_may_not_be_asked_the_file_of_systemd_says_it(monkeypat
     mark = tmp_path / "synchronized"
     if there:
         mark.touch()
-    assert program.is_synchronised(mark=str(mark)) is there
+    assert program.ClockKept(mark=str(mark))() is there
 
 
 def test_this_machine_can_be_asked_for_its_clock_and_its_boot() -> None:
-    assert program.is_synchronised() in (True, False)
+    assert program.ClockKept()() in (True, False)
     assert program.host_clock().monotonic() > 0.0
     assert len(program.boot_id()) == 36

@@ -27,6 +27,7 @@ MINE, RENEWED = Driver("playbook", "run 1", term_of(60, AT)), Driver("playbook",
 OTHER = Driver("agent", "run 2", term_of(60, AT))
 STEP = Step("alpha", "alpha", 30.0, True)
 READY = replace(STEP, prepare=Work(r.ENDED, r.DONE))
+SINCE = "agent has taken the host over, and its handlers have not been asked since"
 IN_OTHER_HANDS = "This host is in the hands of playbook (run run 1) until 2027-01-15T08:01:00Z."
 
 
@@ -240,6 +241,42 @@ def test_a_commit_whose_answer_was_lost_is_asked_for_again() -> None:
     assert commit(record(r.COMMITTED, driver=None), driver=OTHER).driver == OTHER
 
 
+@pytest.mark.parametrize("driver", [RENEWED, OTHER], ids=["the same run", "a run that comes after a lost one"])
+def test_who_asks_for_a_word_that_was_given_has_the_host_looked_at_once_more(driver: Driver) -> None:
+    """W-41, W-5: put back by hand after the first commit it would else be approved by the second; until then nobody sends."""
+    looked = replace(READY, check=Work(r.ENDED, r.DONE))
+    before = word_given_to(replace(MINE, lease=term_of(-1, AT)), steps=(looked,))
+    asking = commit(before, driver=driver)
+    assert (asking.state, asking.committing, asking.driver, asking.given_to) == (r.COMMITTED, True, driver, (MINE.who,))
+    assert asking.steps[0].check == Work(tries=1)
+    assert commit(asking, driver=driver) == asking
+    assert refused(sending, asking, driver).startswith("The word of this host does not cover an approval of %s now:" % driver.who)
+
+
+def test_nobody_sends_on_a_word_that_a_look_has_not_borne_out() -> None:
+    """W-41: whoever had it before."""
+    doubted = word_given_to(MINE, commit_refused="alpha says that it is in service")
+    assert refused(sending, doubted) == (
+        "The word of this host does not cover an approval of playbook (run run 1) now: alpha says that it is in service."
+    )
+    lost = word_given_to(replace(MINE, lease=term_of(-1, AT)))
+    assert refused(sending, prepare(lost, OTHER), OTHER) == (
+        "The word of this host does not cover an approval of agent (run run 2) now: %s." % SINCE
+    )
+
+
+def test_what_was_asked_and_taken_over_is_not_answered_with_the_word_of_before() -> None:
+    """W-41, W-38: else its driver, when it comes back, would take that for the answer."""
+    asking = commit(word_given_to(replace(MINE, lease=term_of(-1, AT))), driver=replace(MINE, lease=term_of(-1, AT)))
+    taken = prepare(asking, OTHER)
+    assert (taken.committing, taken.commit_refused) == (False, SINCE)
+    back = asked.renew(replace(taken, driver=replace(OTHER, lease=term_of(-1, AT))), MINE, now=AT)
+    assert back.word_of is None
+    assert commit(back, driver=MINE).committing
+    never_asked = prepare(word_given_to(replace(MINE, lease=term_of(-1, AT))), replace(OTHER, lease=term_of(-1, AT)))
+    assert asked.renew(never_asked, MINE, now=AT).word_of is None
+
+
 # --- to let go -----------------------------------------------------------------------------------------------------------
 
 
@@ -268,14 +305,22 @@ def test_only_who_has_the_word_says_that_nothing_was_posted() -> None:
 
 
 @pytest.mark.parametrize("take_over", [prepare, lambda one, driver: commit(one, driver=driver)], ids=["prepare", "commit"])
-def test_who_takes_a_word_over_cannot_take_it_back(take_over: Callable[[Record, Driver], Record]) -> None:
-    """W-5: the one before may have posted; and once another one has it, that one may have."""
+def test_who_takes_a_host_over_cannot_take_its_word_back(take_over: Callable[[Record, Driver], Record]) -> None:
+    """W-5: the one before may have posted; and once another one has the word, that one may have."""
     mine = word_given_to(replace(MINE, lease=term_of(-1, AT)))
     taken = take_over(mine, OTHER)
-    assert (taken.state, taken.driver, taken.given_to) == (r.COMMITTED, OTHER, (Who("playbook", "run 1"), Who("agent", "run 2")))
+    assert (taken.state, taken.driver, taken.given_to) == (r.COMMITTED, OTHER, (Who("playbook", "run 1"),))
     assert "given to playbook (run run 1), and only" in refused(asked.abort, taken, OTHER, now=AT)
-    assert "given to agent (run run 2), and only" in refused(asked.abort, taken, MINE, now=MUCH_LATER)
     assert take_over(taken, OTHER) == taken
+    both = word_given_to(MINE, OTHER)
+    assert "given to agent (run run 2), and only" in refused(asked.abort, both, MINE, now=MUCH_LATER)
+
+
+def test_who_has_the_word_takes_it_back_from_one_who_never_had_it() -> None:
+    """W-5: the other one has only taken the host over, and cannot have posted."""
+    taken = prepare(word_given_to(replace(MINE, lease=term_of(-1, AT))), OTHER)
+    assert refused(asked.abort, taken, MINE, now=AT).startswith("This host is in the hands of agent (run run 2) until ")
+    assert asked.abort(taken, MINE, now=MUCH_LATER).state == r.PREPARED
 
 
 def test_what_a_lost_driver_has_asked_for_is_not_answered_to_the_next_one() -> None:
@@ -358,6 +403,12 @@ def test_what_became_of_it_is_told_in_any_state(state: str) -> None:
             OTHER,
             None,
             "The word of this host is in the hands of playbook (run run 1): who wants to approve asks for it by `commit`.",
+        ),
+        (
+            word_given_to(OTHER, MINE, driver=OTHER),  # As it can be in a record of before.
+            OTHER,
+            None,
+            "The word of this host does not cover an approval of agent (run run 2) now: who wants to approve asks for it by `commit`.",
         ),
         (
             word_given_to(MINE, driver=None),

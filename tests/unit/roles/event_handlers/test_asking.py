@@ -17,11 +17,13 @@ from azure_event_handlers import records as r
 from azure_event_handlers.asking import Asking
 from azure_event_handlers.paths import Paths
 from azure_event_handlers.published import Status
-from azure_event_handlers.records import Driver, Record
+from azure_event_handlers.records import Driver, Record, Who
 from azure_event_handlers.spool import Answer
 from azure_event_handlers.terms import Term
 
 EVENT = Event("E-1", "Reboot", "Scheduled", "Platform", "VirtualMachine", ("web_0",), 2000.0, "", 9)
+DRIVER = Driver("playbook", "run 1", Term(1600.0))
+DOUBTED = "10-a says that it is in service"
 
 
 class Executor:
@@ -50,7 +52,49 @@ class Executor:
 )
 def test_a_word_is_given_to_who_has_the_host_in_hand(tmp_path: Path, run: str, verdict: str, message: str) -> None:
     """W-37, W-38: the lease of one who asks can be over before the handlers have looked."""
-    record = Record(EVENT, 1, "vm", state=r.COMMITTED, driver=Driver("playbook", "run 1", Term(1600.0)))
+    record = Record(EVENT, 1, "vm", state=r.COMMITTED, driver=DRIVER, given_to=(DRIVER.who,))
     shown: Any = {"event_id": "E-1", "resources": ["web_0"]}
     said = Executor(tmp_path, record).asking().ask(spool.COMMIT, "E-1", timeout=5.0, event=shown, driver="playbook", run=run, lease=600.0)
     assert (said.verdict, said.message) == (verdict, message)
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict", "message"),
+    [
+        (dict(given_to=(Who("playbook", "run 0"), DRIVER.who)), asking.COMMITTED, "This host gives its word: the event may be approved."),
+        (dict(given_to=(DRIVER.who,), committing=True), asking.PENDING, asking._PENDING % 1.0),
+        (
+            dict(given_to=(Who("playbook", "run 0"),), commit_refused=DOUBTED),
+            asking.COMMIT_REFUSED,
+            "This host does not give its word: 10-a says that it is in service;"
+            " it stays as it is, for its word was given to playbook (run run 0) before, and an approval may be on its way.",
+        ),
+        (
+            dict(given_to=(Who("playbook", "run 0"),)),
+            asking.COMMIT_REFUSED,
+            "This host does not give its word: nobody has looked at it since it was asked;"
+            " it stays as it is, for its word was given to playbook (run run 0) before, and an approval may be on its way.",
+        ),
+    ],
+    ids=["looked at afresh", "not yet", "in service", "not looked at"],
+)
+def test_the_answer_is_that_of_the_look_that_was_asked_for(tmp_path: Path, more: Any, verdict: str, message: str) -> None:
+    """W-41, W-5: a word that another one was given before is no answer, and what stands is said."""
+    record = Record(EVENT, 1, "vm", state=r.COMMITTED, driver=DRIVER, **more)
+    shown: Any = {"event_id": "E-1", "resources": ["web_0"]}
+    asks = Executor(tmp_path, record).asking()
+    said = asks.ask(spool.COMMIT, "E-1", timeout=1.0, event=shown, driver="playbook", run="run 1", lease=600.0)
+    assert (said.verdict, said.message) == (verdict, message)
+
+
+def test_a_host_that_has_lost_its_records_is_not_waited_for(tmp_path: Path) -> None:
+    """W-49: its disk was wiped; nothing of the event is in effect there, and it says so."""
+    executor = Executor(tmp_path, Record(EVENT, 1, "vm", state=r.COMMITTED, driver=DRIVER))
+    waiting = executor.asking().wait("E-1", timeout=0.0)
+    assert waiting is not None
+    assert waiting.verdict == asking.PENDING
+    published.write(executor.paths.status, Status(1000.0, "boot 2", "vm"))
+    forgotten = executor.asking().wait("E-1", timeout=0.0)
+    assert forgotten is not None
+    assert (forgotten.verdict, forgotten.record) == (asking.OVER, None)
+    assert forgotten.message == "This host knows of no such event, so nothing of it is in effect."

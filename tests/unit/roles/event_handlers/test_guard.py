@@ -467,6 +467,13 @@ def test_an_event_that_stays_is_confirmed_each_hour() -> None:
     assert whats(life.turn(3601.0, far, fresh=False)) == ["observe"]
 
 
+def test_an_event_that_is_still_there_after_a_boot_is_told_of_anew() -> None:
+    """W-13: so that the record can tell a boot that the event made from another one, after which the event was still to come."""
+    for last_seen, told in ((NOW - 30.0, True), (NOW, False)):
+        life = Life(configured(WATCH), record(r.PREPARED, driver=PLAYBOOK, last_seen=last_seen))
+        assert ("observe" in whats(life.turn(0.0, EVENT))) is told
+
+
 def test_a_started_event_that_is_shown_as_such_needs_no_more_words() -> None:
     """C-16: the record keeps the NotBefore that it had, and an event never goes back (C-15)."""
     life = Life(configured(WATCH), record(r.IMPACT, replace(STARTED, not_before=EVENT.not_before), view=r.STARTED))
@@ -880,7 +887,7 @@ def test_what_has_been_let_go_is_not_posted_any_more() -> None:
         assert plan.approval is None
     life.records = [shown(r.BACKED_OUT, life=life, changed_at=NOW)]
     assert whats(life.turn(400.0, EVENT)) == ["prepare"]
-    life.records = [shown(r.COMMITTED, life=life)]
+    life.records = [shown(r.COMMITTED, life=life, changed_at=NOW + 400.0)]
     assert life.turn(401.0, EVENT).approval == EVENT
 
 
@@ -1133,6 +1140,35 @@ def test_an_agent_that_was_ended_while_it_posted_takes_it_for_a_lost_answer() ->
     life.memory = guard.sending(life.memory, EVENT, monotonic=3.0)
     assert life.turn(9.0, EVENT).approval is None
     assert words(life.plan) == ["post"]
+
+
+@pytest.mark.parametrize("posts", [0, 1])
+def test_an_old_word_is_asked_for_once_more_before_it_is_approved_on(posts: int) -> None:
+    """W-41, W-5, W-35: who put the host back by hand meanwhile is not overrun, by the first post or by the second one."""
+    life = driven(r.COMMITTED, driver=replace(AGENT, lease=Term(NOW + 9000.0)))
+    for _post in range(posts):
+        life.memory = guard.sending(life.memory, EVENT, monotonic=1.0)
+    plan = life.turn(61.0, EVENT)
+    assert (whats(plan), plan.approval) == (["commit"], None)
+    life.records = [replace(life.records[0], committing=True, changed_at=NOW + 61.0)]
+    plan = life.turn(62.0, EVENT)
+    assert (whats(plan), plan.approval) == ([], None)
+    life.records = [replace(life.records[0], committing=False, changed_at=NOW + 62.0)]
+    assert life.turn(63.0, EVENT).approval == EVENT
+
+
+@pytest.mark.parametrize("posts", [0, 1])
+def test_a_word_that_is_doubted_is_not_approved_on(posts: int) -> None:
+    """W-41: it is asked for again, and given up after a while; unless it was posted before, for then it cannot be taken back."""
+    life = driven(r.COMMITTED, driver=replace(AGENT, lease=Term(NOW + 9000.0)), commit_refused="10-a says that it is in service")
+    for _post in range(posts):
+        life.memory = guard.sending(life.memory, EVENT, monotonic=0.5)
+    plan = life.turn(4.0, EVENT)
+    assert (whats(plan), plan.approval, plan.refusals) == (["commit"], None, ("commit_refused",))
+    assert plan.problems[0].text == "Event E-1 (Reboot) is not approved: 10-a says that it is in service."
+    asked = [what for second in range(5, 60) for what in whats(life.turn(float(second), EVENT)) if what != spool.NOTE]
+    assert asked[:3] == ["commit", "commit", "commit" if posts else "abort"]
+    assert life.plan.approval is None
 
 
 def test_an_agent_that_remembers_nothing_of_its_commit_posts_once_more_and_lets_nothing_go() -> None:

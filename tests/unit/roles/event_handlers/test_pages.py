@@ -324,3 +324,11 @@ def test_the_exit_codes_of_the_page_are_those_of_the_command(capsys: Any) -> Non
     assert len(codes) == 6
     for number, words in codes:
         assert shown[number].startswith(words)
+
+
+def test_the_page_says_what_becomes_of_a_host_whose_disk_was_wiped() -> None:
+    """W-49: documented."""
+    (entry,) = [item for item in HOST.split("\n* ") if item.startswith("**A disk that is wiped.**")]
+    words = " ".join(entry.split())
+    for said in ("``Redeploy``", "*ephemeral OS disk*", "without its records", "The playbook has its own evidence"):
+        assert said in words

@@ -14,7 +14,7 @@ from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document 
 from azure_event_handlers import asked, reconcile
 from azure_event_handlers import records as r
 from azure_event_handlers.reconcile import Action, Discard, Facts, Run, Save, Stop, Unit
-from azure_event_handlers.records import Driver, Record, Step, Work
+from azure_event_handlers.records import Driver, Record, Step, Who, Work
 from azure_event_handlers.terms import Term
 
 NOW = 10_000.0
@@ -100,6 +100,8 @@ MOVES: List[Tuple[str, Record, str]] = [
     ("committed and started", record(r.COMMITTED, READY, **STARTED), r.IMPACT),
     ("W-12: committed and not named any more", record(r.COMMITTED, READY, **NOT_NAMED), r.RECOVERING),
     ("committed and gone", record(r.COMMITTED, READY, **GONE), r.RECOVERING),
+    ("committed, looked at again and started", record(r.COMMITTED, READY, committing=True, **STARTED), r.IMPACT),
+    ("committed, looked at again and gone", record(r.COMMITTED, READY, committing=True, **GONE), r.RECOVERING),
     ("staying and started", record(r.STAYING, READY, **IS_NEAR, **STARTED), r.IMPACT),
     ("staying and gone", record(r.STAYING, READY, **IS_NEAR, **GONE), r.RECOVERING),
     ("staying, and NotBefore moves away", record(r.STAYING, READY), r.BACKING_OUT),
@@ -236,10 +238,59 @@ def test_a_commit_is_refused_when_it_is_not_sure_to_be_out_of_service(before: st
     assert not after.committing
 
 
-def test_a_hold_refuses_a_commit_under_way() -> None:
+@pytest.mark.parametrize("state", [r.PREPARED, r.COMMITTED])
+def test_a_hold_refuses_a_commit_under_way(state: str) -> None:
     """W-55."""
-    after = saved(record(r.PREPARED, CHECKED, committing=True), held=True)
-    assert (after.state, after.commit_refused) == (r.PREPARED, "this host is held")
+    after = saved(record(state, CHECKED, committing=True), held=True)
+    assert (after.state, after.commit_refused) == (state, "this host is held")
+
+
+FIRST = Who("playbook", "run 0")
+
+
+@pytest.mark.parametrize(
+    ("code", "refused"),
+    [
+        (0, None),
+        (1, "alpha says that it is in service"),
+        (2, "alpha cannot say any more whether it is out of service"),
+        (None, "alpha cannot say any more whether it is out of service"),
+    ],
+)
+def test_a_host_that_has_given_its_word_is_looked_at_again_for_each_who_asks(code: Optional[int], refused: Optional[str]) -> None:
+    """W-41, W-5: put back by hand after the first commit it is not approved by the second; what was given before stands."""
+    inspected = step(inspect=Work(progress=r.ENDED, outcome=r.UNCHANGED), prepare=DONE)
+    one = record(r.COMMITTED, inspected, committing=True, given_to=(FIRST, DRIVER.who))
+    intended, name = at_work(one, r.CHECK)
+    after = saved(saved(intended, units={name: Unit(False, code)}))
+    assert (after.state, after.committing, after.commit_refused) == (r.COMMITTED, False, refused)
+    assert after.given_to == (FIRST, DRIVER.who)
+    assert after.word_of == (None if refused else DRIVER.who)
+    assert act(after) is None
+
+
+def test_a_word_that_is_given_again_is_added_to_those_of_before() -> None:
+    """W-5: each of them may post, and the last one has it now."""
+    for before, given in (((FIRST,), (FIRST, DRIVER.who)), ((DRIVER.who, FIRST), (FIRST, DRIVER.who)), ((), (DRIVER.who,))):
+        after = saved(record(r.COMMITTED, CHECKED, committing=True, given_to=before))
+        assert (after.state, after.given_to, after.word_of) == (r.COMMITTED, given, DRIVER.who)
+
+
+def test_a_word_is_not_given_again_to_one_who_is_not_there_any_more() -> None:
+    """W-5: nor is what was given taken back."""
+    one = record(r.COMMITTED, CHECKED, committing=True, given_to=(FIRST,), **LEASE_OVER)
+    after = saved(one)
+    assert (after.state, after.committing, after.given_to) == (r.COMMITTED, False, (FIRST,))
+    assert after.commit_refused == "%s has not been heard of" % DRIVER.name
+
+
+def test_a_question_that_the_event_overtakes_is_dropped() -> None:
+    """W-17: whoever looks at the host is stopped, and nothing of it is left."""
+    intended, name = at_work(record(r.COMMITTED, READY, committing=True), r.CHECK)
+    struck = replace(intended, view=r.STARTED, started_seen=True)
+    assert act(struck, units={name: Unit(True)}) == Stop(name, "the event has moved on")
+    moved = saved(saved(struck, units={name: Unit(False)}))
+    assert (moved.state, moved.committing, moved.commit_refused) == (r.IMPACT, False, None)
 
 
 @pytest.mark.parametrize(("tries", "pause"), [(0, 5), (1, 10), (2, 20), (5, 160), (6, 300), (7, 300), (1000, 300)])
@@ -378,6 +429,8 @@ def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
     assert saved(one).steps[0].recover.progress == r.INTENDED
     one = record(r.RECOVERING, step(prepare=DONE, recover=replace(WAITING, not_before=NOW + 300)), **GONE)
     assert act(one) is None
+    one = record(r.PREPARING, step(prepare=replace(WAITING, not_before=NOW + 205)))
+    assert saved(one).steps[0].prepare.progress == r.INTENDED
 
 
 # --- two events ----------------------------------------------------------------------------------------------------------
@@ -495,6 +548,44 @@ def test_the_word_for_what_became_of_it(word: str, more: Mapping[str, Any]) -> N
 def test_an_event_that_started_and_went_between_two_looks_found_the_host_ready() -> None:
     one = record(r.PREPARED, step(prepare=AS_BEFORE), view=r.GONE, started_seen=True)
     assert saved(saved(one)).result == "recovered"
+
+
+BEFORE_BOOT = Work(progress=r.ENDED, outcome=r.DONE, boot="b0")
+SINCE_BOOT = replace(BEFORE_BOOT, boot="b1")
+# Seen last before a boot two minutes ago, when NotBefore was a minute over.
+REBOOTED = dict(now=EVENT.not_before + 180.0, passed=120.0)
+UNSEEN: List[Tuple[str, Record, Mapping[str, Any], str]] = [
+    ("committed", record(r.COMMITTED, step(prepare=DONE, check=BEFORE_BOOT)), dict(now=NOW + 600, passed=120.0), "recovered"),
+    ("committed, and no boot since", record(r.COMMITTED, step(prepare=DONE, check=SINCE_BOOT)), dict(now=NOW + 600), "cancelled"),
+    ("prepared, at NotBefore", record(r.PREPARED, step(prepare=BEFORE_BOOT)), REBOOTED, "recovered"),
+    ("prepared, long before NotBefore", record(r.PREPARED, step(prepare=BEFORE_BOOT)), dict(now=NOW + 600, passed=120.0), "cancelled"),
+    ("no NotBefore", record(r.PREPARED, step(prepare=BEFORE_BOOT), event=replace(EVENT, not_before=None)), REBOOTED, "recovered"),
+    ("staying", record(r.STAYING, step(prepare=BEFORE_BOOT), driver=None), REBOOTED, "recovered"),
+    ("cut while it prepares", record(r.PREPARING, step(prepare=replace(FAILED, boot="b1", interrupted=1))), REBOOTED, "not_prepared"),
+    ("given back", record(r.BACKED_OUT, step(prepare=BEFORE_BOOT, recover=DONE), driver=None), REBOOTED, "not_prepared"),
+    ("nothing done", record(r.SEEN, attempt=0, driver=None), REBOOTED, "hit_unprepared"),
+    ("refused", record(r.SEEN, attempt=0, driver=None, decision="refuse"), REBOOTED, "refused"),
+    ("seen again after the boot", record(r.SEEN, attempt=0, driver=None, last_seen=EVENT.not_before + 100), REBOOTED, "cancelled"),
+    ("a pause", record(r.PREPARED, step(prepare=BEFORE_BOOT), event=replace(EVENT, event_type="Freeze")), REBOOTED, "cancelled"),
+    ("a deletion", record(r.PREPARED, step(prepare=BEFORE_BOOT), event=replace(EVENT, event_type="Terminate")), REBOOTED, "cancelled"),
+]
+
+
+@pytest.mark.parametrize(("one", "when", "word"), [case[1:] for case in UNSEEN], ids=[case[0] for case in UNSEEN])
+def test_a_host_that_the_event_rebooted_before_it_was_seen_to_start_is_said_to_be_hit(one: Record, when: Any, word: str) -> None:
+    """Host.md, Evidence: the result; nobody sees Started while the machine is down."""
+    gone = saved(replace(one, view=r.GONE, last_seen=one.last_seen or NOW), **when)
+    assert (gone.state, gone.started_seen) == (r.RECOVERING, False)
+    assert ("the machine was started anew meanwhile" in gone.reason) == (word != "cancelled")
+    undone = tuple(replace(each, recover=DONE) for each in gone.steps)
+    assert saved(replace(gone, steps=undone), **when).result == word
+
+
+def test_a_host_that_was_rebooted_by_the_event_is_put_back_at_once() -> None:
+    """W-14: nothing is cancelled that could come again in a moment."""
+    one = record(r.COMMITTED, step(prepare=DONE, check=BEFORE_BOOT), view=r.GONE, last_seen=NOW)
+    struck = saved(one, now=NOW + 600, passed=120.0)
+    assert saved(struck, now=NOW + 600, passed=120.0).steps[0].recover.progress == r.INTENDED
 
 
 @pytest.mark.parametrize(("kind", "started", "word"), [("Preempt", True, "deleted"), ("Terminate", False, None), ("Reboot", True, None)])

@@ -84,6 +84,8 @@ class Host:
         self.configure()
         self.launcher = Fake()
         self.passed = 0.0
+        # By so much somebody has set the wall clock.
+        self.set_by = 0.0
         self.said: List[str] = []
         self.service: Optional[Service] = None
 
@@ -102,7 +104,7 @@ class Host:
         """A new life; the earlier one was killed."""
         if self.service is not None:
             self.service._store.release()
-        clock = Clock(wall=lambda: NOW + self.passed, monotonic=lambda: self.passed, sleep=self.sleep)
+        clock = Clock(wall=lambda: NOW + self.passed + self.set_by, monotonic=lambda: self.passed, sleep=self.sleep)
         self.service = Service(self.paths, self.launcher, clock, owner=os.getuid(), say=self.said.append)
         self.service._store.acquire()
         self.service._wake()
@@ -209,6 +211,23 @@ def test_the_evidence_tells_the_whole_life(host: Host) -> None:
     assert [(line["request"], line["by"]) for line in told["requests"]] == [("prepare", "playbook"), ("commit", "playbook")]
     assert (told["result"], told["healthy"], told["approved_by"]) == ("recovered", True, "other")
     assert told["notice_seconds"] == 7200
+
+
+def test_the_evidence_says_by_which_names_the_driver_knows_the_host(host: Host) -> None:
+    """host.md, Evidence: inventory name and scope are part of the identity; the agent knows the rest."""
+    assert host.prepare().ok
+    assert host.evidence()["identity"] is None
+    vm = {"event_id": "E-1", "note": "identity", "detail": {"name": "web_0", "placement_group_id": "pg-1"}}
+    assert host.ask("note", by_agent=True, **vm).ok
+    assert host.evidence()["identity"] == {"name": "web_0", "placement_group_id": "pg-1", "inventory_name": None, "scope": "pg-1"}
+    assert host.ask("commit", event=asdict(EVENT), inventory_name=" web\n5 ", scope="as-1", **PERSON).ok
+    told = host.evidence()
+    assert (told["identity"]["inventory_name"], told["identity"]["scope"], told["notes"]) == ("web 5", "as-1", [])
+
+
+def test_names_are_known_where_the_agent_has_not_said_anything(host: Host) -> None:
+    assert host.prepare(inventory_name="web5").ok
+    assert host.evidence()["identity"] == {"inventory_name": "web5", "scope": None}
 
 
 def test_a_refusal_is_part_of_the_evidence(host: Host) -> None:
@@ -633,11 +652,95 @@ def test_a_run_that_comes_after_a_lost_one_takes_its_word_over_and_cannot_take_i
     assert host.prepare(**other).message.startswith("This host is in the hands of playbook (run run 1) until ")
     host.sleep(601)
     assert host.prepare(**other).ok
+    assert "its handlers have not been asked since" in host.ask("sending", event_id="E-1", driver="playbook", run="run 2").message
     assert host.ask("commit", event=asdict(EVENT), **other).ok
     assert [who.run for who in host.record.given_to] == ["run 1", "run 2"]
     assert "was given to playbook (run run 1), and only" in host.ask("abort", event_id="E-1", driver="playbook", run="run 2").message
     assert host.ask("sending", event_id="E-1", driver="playbook", run="run 2").ok
-    assert (host.record.state, host.launcher.ran) == (r.COMMITTED, ["inspect", "prepare", "inspect"])
+    assert (host.record.state, host.launcher.ran) == (r.COMMITTED, ["inspect", "prepare", "inspect", "inspect"])
+
+
+def test_a_host_that_was_put_back_by_hand_after_its_first_commit_is_not_approved_by_a_second_run(host: Host) -> None:
+    """W-41, W-5: nor put back by itself, for the lost run may have posted; once it is out again, the next look says yes."""
+    _commit(host)
+    host.sleep(601)
+    other = {"driver": "playbook", "run": "run 2", "lease": 600.0}
+    host.launcher.ends["inspect"] = 1
+    assert host.prepare(**other).ok
+    assert host.ask("commit", event=asdict(EVENT), **other).ok
+    refused = host.record
+    assert (refused.state, refused.commit_refused) == (r.COMMITTED, "10-web says that it is in service")
+    assert [who.run for who in refused.given_to] == ["run 1"]
+    for run in ("run 1", "run 2"):
+        assert not host.ask("sending", event_id="E-1", driver="playbook", run=run).ok
+    assert "was given to playbook (run run 1), and only" in host.ask("abort", event_id="E-1", driver="playbook", run="run 2").message
+    assert (host.record.state, host.launcher.ran) == (r.COMMITTED, ["inspect", "prepare", "inspect", "inspect"])
+    assert "10-web says that it is in service" in [line.get("reason") for line in host.evidence()["requests"]]
+    host.launcher.ends["inspect"] = 0
+    assert host.ask("commit", event=asdict(EVENT), **other).ok
+    assert [who.run for who in host.record.given_to] == ["run 1", "run 2"]
+    assert host.ask("sending", event_id="E-1", driver="playbook", run="run 2").ok
+
+
+def test_a_word_is_not_given_to_another_one_on_a_disk_that_does_not_take_it(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """W-48, W-5: after a kill nobody would know that it may have posted too."""
+    _commit(host)
+    host.sleep(601)
+    other = {"driver": "playbook", "run": "run 2", "lease": 600.0}
+    assert host.prepare(**other).ok
+    save = Store.save
+
+    def full(store: Store, record: Optional[Record] = None) -> None:
+        if record is None or len(record.given_to) > 1:
+            raise StoreError("No space left on device.")
+        save(store, record)
+
+    monkeypatch.setattr(Store, "save", full)
+    monkeypatch.setattr(Store, "probe", full)
+    host.ask("commit", event=asdict(EVENT), **other)
+    host.settle()
+    assert (host.record.state, [who.run for who in host.record.given_to]) == (r.COMMITTED, ["run 1"])
+    assert host.record.commit_refused == "its disk does not take what is to be written down"
+
+
+@pytest.mark.parametrize("by", [3600.0, -3600.0, -200.0])
+def test_a_clock_that_is_set_while_a_host_gets_ready_neither_ends_its_time_nor_makes_it_longer(host: Host, by: float) -> None:
+    """W-34: nor is who said "not yet" asked later than after five seconds."""
+    host.launcher.ends["prepare"] = 75
+    assert host.prepare().ok
+    host.sleep(10)
+    host.settle()
+    host.set_by = by
+    for _again in range(20):
+        tries = host.record.steps[0].prepare.tries
+        host.sleep(6)
+        host.settle()
+        assert (host.record.state, host.record.steps[0].prepare.tries) == (r.PREPARING, tries + 1)
+    assert host.passed == 130.0
+    host.sleep(300.0 - host.passed)
+    host.settle()
+    assert host.record.state == r.PREPARING
+    host.sleep(6)
+    host.settle()
+    assert (host.record.state, host.record.reason) == (r.BACKED_OUT, "the time to prepare is over")
+
+
+@pytest.mark.parametrize("by", [3600.0, -3600.0])
+def test_who_is_ready_in_time_is_ready_whatever_the_clock_says(host: Host, by: float) -> None:
+    """W-34: its driver has its lease as well."""
+    host.launcher.ends["prepare"] = 75
+    assert host.prepare().ok
+    host.set_by = by
+    host.sleep(200)
+    host.launcher.ends["prepare"] = 0
+    host.settle()
+    assert host.record.state == r.PREPARED
+    host.sleep(390)
+    host.settle()
+    assert host.record.state == r.PREPARED
+    host.sleep(11)
+    host.settle()
+    assert (host.record.state, host.record.reason) == (r.BACKED_OUT, "playbook has not been heard of")
 
 
 TRIAL = Mark("10-web", "Reboot", "azure-event-trial-1", NOW - 60.0)
