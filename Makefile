@@ -43,7 +43,7 @@ lab: ## real hosts that freeze, reboot and vanish: systemd, sshd and a metadata 
 lab-down: ## take the lab down; nothing of it is left
 	$(START) lab down
 
-bench: ## what a task of ours costs beside ping and uri, and the simulator's speed; ARGS=host: what a host costs (root, 6 minutes)
+bench: ## what a task of ours costs beside ping and uri, the simulator's speed, and a plan; ARGS=discovery, overhead or host: minutes, the last two as root
 	$(START) bench $(ARGS)
 
 docs: ## build the site

@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Dict
+from typing import Dict, Sequence
 
 import nox
 
@@ -39,8 +39,10 @@ HANDLERS = "roles/event_handlers/files"
 ROUND = ("tests/rolling/test_harness.py", "tests/rolling/test_round.py")
 # Their examples are whole policies with windows, each a dozen times as much work as a document or a date.
 LONG_PROPERTIES = ("tests/unit/plugins/module_utils/test_properties_policy.py",)
-# Files of the lab's tests that play many scenarios at the same time.
+# Files of tests/lab/hosts that play many scenarios at the same time.
 CROWDED = ("test_hosts_awkward", "test_hosts_through_events", "test_hosts_killed", "test_no_request_lost")
+# Takes as long as all others together: `make check NAME=hosts ARGS=tests/lab/hosts/test_rolling_no_request_lost.py`.
+LONG = "test_rolling_no_request_lost"
 
 
 def program(session: nox.Session, environment: str, name: str = "python") -> str:
@@ -334,9 +336,8 @@ def rolling(session: nox.Session) -> None:
     session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
 
 
-@nox.session(tags=["alone"])
-def lab(session: nox.Session) -> None:
-    """Real hosts that freeze, reboot and vanish, with both versions of Ansible and the oldest Pythons of targets (as root)."""
+def play_in_lab(session: nox.Session, *parts: Sequence[str]) -> None:
+    """Each part is a run of pytest, one after the other; or what the command line says."""
     try:
         system.prepare_lab()
     except environments.Missing as missing:
@@ -348,18 +349,27 @@ def lab(session: nox.Session) -> None:
         "CLOUD_MAINTENANCE_CORES": cores(session),
         "CLOUD_MAINTENANCE_TARGETS": json.dumps({version: program(session, f"target-{version}") for version in ("3.8", "3.9")}),
     }
-
-    def play(*arguments: str) -> None:
+    for arguments in [session.posargs] if session.posargs else parts:
         session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
 
-    if session.posargs:
-        play(*session.posargs)
-        return
-    # Most of the time they wait for hosts, so three files at a time keep two cores busy; those with many hosts do that one by one.
-    crowded = [f"tests/lab/tests/{name}.py" for name in CROWDED]
-    several = ["--numprocesses", "3", "--dist", "loadfile", *(f"--ignore={name}" for name in crowded)]
-    play(*several, "--durations=10", "tests/lab/tests")
-    play("--durations=5", *crowded)
+
+# Most of the time they wait for hosts, so three files at a time keep two cores busy.
+IN_LAB = ("--numprocesses", "3", "--dist", "loadfile", "--durations=10")
+
+
+@nox.session(tags=["alone"])
+def lab(session: nox.Session) -> None:
+    """Real hosts that freeze, reboot and vanish, with both versions of Ansible and the oldest Pythons of targets (as root)."""
+    play_in_lab(session, [*IN_LAB, "tests/lab/tests"])
+
+
+@nox.session(tags=["alone"])
+def hosts(session: nox.Session) -> None:
+    """The role event_handlers on hosts of the lab: every event, every fault and every crash (as root)."""
+    # Those with many hosts do several things at a time by themselves.
+    crowded = [f"tests/lab/hosts/{name}.py" for name in CROWDED]
+    others = [f"--ignore={name}" for name in (*crowded, f"tests/lab/hosts/{LONG}.py")]
+    play_in_lab(session, [*IN_LAB, *others, "tests/lab/hosts"], ["--durations=5", *crowded])
 
 
 @nox.session(default=False)

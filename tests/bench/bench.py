@@ -14,6 +14,17 @@ server   Eight connections that stay open, one request at a time on each, from b
          server. Beside it Python's own http.server, which sends the same bytes without looking at the request. Best of three.
 parsing  From the bytes of a document to the filtered events of a result: median time of the processor per event, and as a
          ratio to that of a document of 100 events. Once with a filter of few names, once with as many names as events.
+plan     The filter maintenance_plan on fleets of 100, 1,000 and 10,000 hosts, of which every tenth has an event: median time of the
+         processor per host, and as a ratio to that of 1,000 hosts. Once under the default policy, where most events wait; once where
+         all are due and the waves grow with the fleet; and once where they do not, so that there are more of them.
+discovery  Only where it is asked for: it takes minutes. 500 hosts in scopes of twenty, on local connections, and a simulator that they all ask. What two hosts of each scope are
+         asked against what it costs to ask every host, by the same playbook: the scopes are known in one case and in the other
+         they are not. The simulator's own log says how many questions there were; more than two per scope end the measurement. Once
+         with the playbook, in check mode, and once with the role's entry point in a play of all hosts.
+overhead Only where it is asked for: it needs root and brings up a lab. A Reboot that two hosts share, whose handlers do nothing: the
+         playbook against the smallest one that a person would write (uri GET, uri POST, uri until the event is gone,
+         wait_for_connection). Seconds of whole runs, in turn. What the playbook reads once more for safety is listed with its time,
+         and the ratio is without it; beside it the ratio with it, and the tasks that take most.
 host     Only where it is asked for: it needs root, brings up a lab and takes some six minutes. Hosts of one lab are watched in the
          same minute by our agent, by Debian's azure-events-az as Pacemaker runs it every 10 s, by a poller of a dozen lines,
          and by nobody: one minute without an event and one with an event. Memory is what is resident, of all processes of the
@@ -30,9 +41,11 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence
 
+import discovery
 import parsing
+import planning
 import task_costs
 import throughput
 from task_costs import INFO, PING, URI
@@ -42,6 +55,11 @@ ROOT = Path(__file__).resolve().parents[2]
 WANTED = {URI: 1.0, PING: 1.35}
 # Linear, give or take what caches of the processor and the collector of garbage do.
 WANTED_GROWTH = 1.5
+# Seconds to plan the largest fleet; cost of asking two hosts of a scope against asking all; of a wave against the smallest playbook.
+WANTED_PLAN = 2.0
+WANTED_DISCOVERY = 0.25
+WANTED_OVERHEAD = 1.5
+MOST_TASKS = 15
 # Seconds until a handler runs, at one question a second; processor and memory of our agent against others.
 WANTED_LATENCY = 1.1
 WANTED_PROCESSOR = 0.1
@@ -90,8 +108,67 @@ def reading(_options: argparse.Namespace) -> None:
             say("  %-30d %7.1f us   %-6.2f <= %.2f %s" % (size, seconds * 1e6, ratio, WANTED_GROWTH, verdict(ratio, WANTED_GROWTH)))
 
 
-def watching(options: argparse.Namespace) -> None:
+def plans(_options: argparse.Namespace) -> None:
+    for title, case in planning.CASES.items():
+        say("Planning fleets with an event for every tenth host, %s" % title)
+        say("  %-30s %-12s %-6s %s" % ("hosts", "per host", "seen", "wanted: linear"))
+        measured = planning.measure(case)
+        yardstick = next(cost.seconds for cost in measured if cost.hosts == planning.YARDSTICK)
+        for cost in measured:
+            ratio = cost.seconds / yardstick
+            said = (cost.hosts, cost.seconds * 1e6, ratio, WANTED_GROWTH, verdict(ratio, WANTED_GROWTH), cost.placed)
+            say("  %-30d %7.1f us   %-6.2f <= %.2f %s (%s)" % said)
+        whole = measured[-1].hosts * measured[-1].seconds
+        say("  %d hosts in %.2f s, wanted <= %.1f s: %s" % (measured[-1].hosts, whole, WANTED_PLAN, verdict(whole, WANTED_PLAN)))
+
+
+def discovering(_options: argparse.Namespace) -> None:
+    hosts = discovery.SCOPES * discovery.HOSTS_PER_SCOPE
+    for title, costs in discovery.measure().items():
+        say("Finding out what is announced for %d hosts in %d scopes: %s" % (hosts, discovery.SCOPES, title))
+        say("  %-30s %-9s %-11s %-10s %s" % ("asked", "run", "processor", "questions", "most of one scope"))
+        for who, cost in costs.items():
+            say("  %-30s %5.1f s   %7.1f s   %-10d %d" % (who, cost.seconds, cost.processor, cost.questions, cost.most))
+        few, every = costs[discovery.SCOPED], costs[discovery.EVERYBODY]
+        seen = few.seconds / every.seconds
+        said = (seen, WANTED_DISCOVERY, verdict(seen, WANTED_DISCOVERY), few.processor / every.processor)
+        say("  of the cost of asking every host: %.2f <= %.2f %s (processor time %.2f)" % said)
+
+
+def overhead(options: argparse.Namespace) -> None:
+    _find_lab()
+    import overhead as waves  # brings in the lab, which the others do without
+
+    costs = waves.measure(options.waves)
+    say("A wave of two hosts that share a Reboot and have nothing to do, %d times each" % options.waves)
+    for who, spent in ((waves.OURS, costs.ours), (waves.SMALLEST, costs.smallest)):
+        said = (who, _seconds(one.whole for one in spent), _seconds(costs.events[who]))
+        say("  %-54s %s, of which from the post until the event was gone %s" % said)
+    say("  what is read once more for safety:")
+    reads = {name: [one.reads[name] for one in costs.ours if name in one.reads] for name in costs.ours[-1].reads}
+    for name, seconds in reads.items():
+        say("    %-70s %s" % (name, _seconds(seconds)))
+    seen = costs.ratio(reads=False)
+    judged = (seen, WANTED_OVERHEAD, verdict(seen, WANTED_OVERHEAD), costs.ratio(reads=True))
+    say("  without that, against the smallest playbook: %.2f <= %.2f %s (with it %.2f)" % judged)
+    say("  where the time goes, the last time: %.1f s until the first play, then" % costs.ours[-1].start)
+    tasks = sorted(costs.ours[-1].tasks.items(), key=lambda one: -one[1])
+    for (play, task), cost in tasks[:MOST_TASKS]:
+        say("    %6.2f s  %2d times  %s (%s)" % (cost, costs.ours[-1].times[play, task], task, play))
+    say("    %6.2f s  %d others" % (sum(cost for _name, cost in tasks[MOST_TASKS:]), len(tasks[MOST_TASKS:])))
+
+
+def _seconds(values: Iterable[float]) -> str:
+    found = sorted(values)
+    return "%.1f s" % found[0] if len(found) == 1 else "%.1f to %.1f s" % (found[0], found[-1])
+
+
+def _find_lab() -> None:
     sys.path[:0] = [str(ROOT / place) for place in ("tests/lab", "roles/imds_simulator/files", "tests/tools")]
+
+
+def watching(options: argparse.Namespace) -> None:
+    _find_lab()
     import host  # brings in the lab, which the others do without
 
     costs = host.measure(seconds=options.seconds, samples=options.samples)
@@ -126,8 +203,16 @@ def _say_ratio(ours: str, other: str, what: str, seen: float, wanted: Optional[f
     say("  %-30s %-40s %-6.2f %s" % (ours, "%s of %s" % (what, other), seen, judged))
 
 
-PARTS: Dict[str, Callable[[argparse.Namespace], None]] = {"tasks": tasks, "server": serving, "parsing": reading, "host": watching}
-BY_NAME_ONLY = ("host",)
+PARTS: Dict[str, Callable[[argparse.Namespace], None]] = {
+    "tasks": tasks,
+    "server": serving,
+    "parsing": reading,
+    "plan": plans,
+    "discovery": discovering,
+    "overhead": overhead,
+    "host": watching,
+}
+BY_NAME_ONLY = ("discovery", "overhead", "host")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -137,14 +222,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--requests", type=int, default=8000, help="requests per measurement of the server (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=60.0, help="for which a host is watched (default: %(default)g)")
     parser.add_argument("--samples", type=int, default=20, help="events until whose handlers time is taken (default: %(default)s)")
+    parser.add_argument("--waves", type=int, default=3, help="of the playbook and of the smallest one (default: %(default)s)")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.parts) - set(PARTS))
     if unknown:
         parser.error("no such part: %s; there are %s" % (", ".join(unknown), ", ".join(PARTS)))
     if options.rounds < 4 or options.requests < throughput.CONNECTIONS:
         parser.error("at least 4 rounds and %d requests are needed" % throughput.CONNECTIONS)
-    if options.seconds < 1 or options.samples < 1:
-        parser.error("at least one second and one sample are needed")
+    if options.seconds < 1 or options.samples < 1 or options.waves < 1:
+        parser.error("at least one second, one sample and one wave are needed")
     try:
         for name, part in PARTS.items():
             if name in (options.parts or set(PARTS) - set(BY_NAME_ONLY)):

@@ -6,18 +6,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
+import playing
 import server
 import servers
 
@@ -96,25 +94,14 @@ def _task(kind: str, endpoint: str) -> Dict[str, Any]:
 
 
 def _run(folder: Path) -> None:
-    program = shutil.which("ansible-playbook", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
-    if program is None:
-        raise RuntimeError("ansible-playbook is not on PATH; `make bench` sets everything up")
-    (folder / "ansible.cfg").touch()
     environment = {
-        **os.environ,
         "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
         "ANSIBLE_CALLBACKS_ENABLED": "task_events",
         "CLOUD_MAINTENANCE_TASK_EVENTS": str(folder / "events"),
-        # The caller's settings of Ansible would be measured too.
-        "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
     }
     # One Python for all three, with requests: no discovery, no start under another one.
-    command = [program, "-i", "localhost,", "-e", "ansible_python_interpreter=%s" % _interpreter(folder), str(folder / "playbook.yml")]
-    answer = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, start_new_session=True
-    )
-    if answer.returncode != 0:
-        raise RuntimeError("ansible-playbook ended with %d:\n%s%s" % (answer.returncode, answer.stdout[-2000:], answer.stderr[-2000:]))
+    arguments = ["-i", "localhost,", "-e", "ansible_python_interpreter=%s" % _interpreter(folder), str(folder / "playbook.yml")]
+    playing.play(folder, arguments, environment)
 
 
 def _interpreter(folder: Path) -> Path:

@@ -12,7 +12,7 @@ import subprocess
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from .client import Lab, LabEvent, finish
 
@@ -38,20 +38,27 @@ class Controller:
         self.core = core
         self._bin = programs
         self._folder = folder
+        self._events = folder / "events"
 
     def play(
         self, tasks: List[Dict[str, Any]], *, hosts: str = "all", check: bool = False, timeout: float = 150.0, **variables: Any
     ) -> Played:
-        book, events = self._write(tasks, hosts)
-        command = [*self._command(book, variables), *(["--check"] if check else [])]
-        with self._lab.start(command, env=self._environment(events)) as process:
+        book = self._write(tasks, hosts)
+        return self.play_book(book, *(["--check"] if check else []), timeout=timeout, **variables)
+
+    def play_book(
+        self, book: Union[str, Path], *arguments: str, timeout: float, environment: Optional[Mapping[str, str]] = None, **variables: Any
+    ) -> Played:
+        """A playbook by its name or its path."""
+        command = [*self._command(book, variables), *arguments]
+        with self._lab.start(command, env={**self._environment(), **(environment or {})}) as process:
             answer = finish(process, timeout=timeout)
-        return Played(answer.returncode, answer.stdout + answer.stderr, _results(events))
+        return Played(answer.returncode, answer.stdout + answer.stderr, _results(self._events))
 
     def begin(self, tasks: List[Dict[str, Any]], *, hosts: str = "all", **variables: Any) -> subprocess.Popen[str]:
         """The same, not waited for."""
-        book, events = self._write(tasks, hosts)
-        return self._lab.start(self._command(book, variables), env=self._environment(events), stderr=subprocess.STDOUT)
+        book = self._write(tasks, hosts)
+        return self._lab.start(self._command(book, variables), env=self._environment(), stderr=subprocess.STDOUT)
 
     @contextlib.contextmanager
     def starting(self, event: LabEvent, *, after: str) -> Iterator[None]:
@@ -66,30 +73,30 @@ class Controller:
             watcher.join()
 
     def _start_after(self, event: LabEvent, after: str, over: threading.Event) -> None:
-        events = self._folder / "events"
         while not over.wait(0.1):
-            if after in _results(events):
+            if after in _results(self._events):
                 event.start()
                 return
 
-    def _write(self, tasks: List[Dict[str, Any]], hosts: str) -> Tuple[Path, Path]:
+    def _write(self, tasks: List[Dict[str, Any]], hosts: str) -> Path:
         play = [{"name": "In the lab", "hosts": hosts, "gather_facts": False, "tasks": tasks}]
-        book, events = self._folder / "play.yml", self._folder / "events"
+        book = self._folder / "play.yml"
         book.write_text(json.dumps(play), encoding="utf-8")
-        events.unlink(missing_ok=True)
-        return book, events
+        return book
 
-    def _command(self, book: Path, variables: Mapping[str, Any]) -> List[str]:
+    def _command(self, book: Union[str, Path], variables: Mapping[str, Any]) -> List[str]:
         return [str(self._bin / "ansible-playbook"), str(book), "--extra-vars", json.dumps(variables)]
 
-    def _environment(self, events: Path) -> Dict[str, str]:
+    def _environment(self) -> Dict[str, str]:
+        """Of a run that is about to begin: nothing is left of what an earlier one has written."""
+        self._events.unlink(missing_ok=True)
         return {
             **self._lab.environment(),
             "PATH": os.pathsep.join([str(self._bin), os.environ["PATH"]]),
             "ANSIBLE_HOME": str(self._folder / "home"),
             "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
             "ANSIBLE_CALLBACKS_ENABLED": "task_events",
-            "CLOUD_MAINTENANCE_TASK_EVENTS": str(events),
+            "CLOUD_MAINTENANCE_TASK_EVENTS": str(self._events),
         }
 
 

@@ -17,7 +17,7 @@ from typing import List
 
 CLIENTS = 8
 ONE_SLOW_IN = 12
-PATIENCE = 15.0
+PATIENCE = 10.0
 
 
 class Client(threading.Thread):

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Handlers as units of systemd, with programs that only say what systemd and the journal say.
 
-The real ones: tests/lab/tests/test_units.py.
+The real ones: tests/lab/hosts/test_units.py.
 """
 
 from __future__ import annotations
