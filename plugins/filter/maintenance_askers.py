@@ -16,10 +16,6 @@ description:
     asked himself.
 positional: round
 options:
-  _input:
-    description: The fleet, as P(cloud_maintenance.azure.maintenance_fleet#filter) gives it.
-    type: dict
-    required: true
   round:
     description: The number of the round, from 1 on.
     type: int
@@ -27,6 +23,8 @@ options:
 seealso:
   - plugin: cloud_maintenance.azure.maintenance_fleet
     plugin_type: filter
+extends_documentation_fragment:
+  - cloud_maintenance.azure.planning
 """
 
 EXAMPLES = r"""

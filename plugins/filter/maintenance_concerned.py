@@ -15,26 +15,13 @@ description:
   - While nothing is due nobody has to be asked. Else it is the hosts of what is due, and those that count for how many may be out of
     service.
 positional: options, now, forks
-options:
-  _input:
-    description: The fleet, as P(cloud_maintenance.azure.maintenance_fleet#filter) gives it.
-    type: dict
-    required: true
-  options:
-    description: The options, as P(cloud_maintenance.azure.maintenance_options#filter) gives them.
-    type: dict
-    required: true
-  now:
-    description: What time it is, in seconds since 1970.
-    type: float
-    required: true
-  forks:
-    description: How many hosts Ansible works on at a time. Hosts that have to wait for others get ready later.
-    type: int
-    default: 5
 seealso:
   - plugin: cloud_maintenance.azure.maintenance_plan
     plugin_type: filter
+extends_documentation_fragment:
+  - cloud_maintenance.azure.planning
+  - cloud_maintenance.azure.planning.deciding
+  - cloud_maintenance.azure.planning.forks
 """
 
 EXAMPLES = r"""

@@ -24,18 +24,6 @@ options:
     description: The plan, of which it is a wave.
     type: dict
     required: true
-  options:
-    description: The options of the run, converted.
-    type: dict
-    required: true
-  hostvars:
-    description: The variables of all hosts, where they have reported.
-    type: dict
-    required: true
-  now:
-    description: What time it is, in seconds since 1970.
-    type: float
-    required: true
   step:
     description:
       - V(look) comes before the hosts are prepared, and looks whether everything is as it was planned.
@@ -47,6 +35,9 @@ options:
   counted:
     description: What hosts have said of themselves, by their names, to count capacity with.
     type: dict
+extends_documentation_fragment:
+  - cloud_maintenance.azure.planning.deciding
+  - cloud_maintenance.azure.planning.reported
 """
 
 EXAMPLES = r"""

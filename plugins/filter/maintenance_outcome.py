@@ -19,18 +19,6 @@ options:
     description: The plan.
     type: dict
     required: true
-  options:
-    description: The options of the run, converted.
-    type: dict
-    required: true
-  hostvars:
-    description: The variables of all hosts, where they have reported.
-    type: dict
-    required: true
-  now:
-    description: What time it is, in seconds since 1970.
-    type: float
-    required: true
   final:
     description: Whether the run is over. What is not done by then is not done.
     type: bool
@@ -39,6 +27,9 @@ options:
     description: Whether nothing but the plan was made, as in check mode.
     type: bool
     default: false
+extends_documentation_fragment:
+  - cloud_maintenance.azure.planning.deciding
+  - cloud_maintenance.azure.planning.reported
 """
 
 EXAMPLES = r"""

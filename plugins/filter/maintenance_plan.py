@@ -14,28 +14,15 @@ description:
   - Says of every scheduled event what a run does about it, when, in which wave, and why.
   - It touches nothing and asks nobody. The same answers at the same moment give the same plan.
 positional: options, now, forks
-options:
-  _input:
-    description: The fleet, as P(cloud_maintenance.azure.maintenance_fleet#filter) gives it.
-    type: dict
-    required: true
-  options:
-    description: The options, as P(cloud_maintenance.azure.maintenance_options#filter) gives them.
-    type: dict
-    required: true
-  now:
-    description: What time it is, in seconds since 1970.
-    type: float
-    required: true
-  forks:
-    description: How many hosts Ansible works on at a time. Hosts that have to wait for others get ready later.
-    type: int
-    default: 5
 seealso:
   - plugin: cloud_maintenance.azure.maintenance_options
     plugin_type: filter
   - plugin: cloud_maintenance.azure.maintenance_fleet
     plugin_type: filter
+extends_documentation_fragment:
+  - cloud_maintenance.azure.planning
+  - cloud_maintenance.azure.planning.deciding
+  - cloud_maintenance.azure.planning.forks
 """
 
 EXAMPLES = r"""

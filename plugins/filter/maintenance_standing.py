@@ -15,18 +15,6 @@ description:
   - For those who only want to know, as before a deployment.
 positional: options, now, host
 options:
-  _input:
-    description: The fleet, as P(cloud_maintenance.azure.maintenance_fleet#filter) gives it.
-    type: dict
-    required: true
-  options:
-    description: The options, as P(cloud_maintenance.azure.maintenance_options#filter) gives them.
-    type: dict
-    required: true
-  now:
-    description: What time it is, in seconds since 1970.
-    type: float
-    required: true
   host:
     description: The name of the host in the inventory.
     type: str
@@ -34,6 +22,9 @@ options:
 seealso:
   - plugin: cloud_maintenance.azure.maintenance_plan
     plugin_type: filter
+extends_documentation_fragment:
+  - cloud_maintenance.azure.planning
+  - cloud_maintenance.azure.planning.deciding
 """
 
 EXAMPLES = r"""

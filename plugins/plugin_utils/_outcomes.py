@@ -13,13 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ..module_utils._document import DELETIONS, KNOWN_TYPES, STARTED, fold, known_as
+from ..module_utils._document import DELETIONS, KNOWN_TYPES, STARTED, known_as
 from ..module_utils._time import format_instant
 from ..module_utils._windows import say_instant
+from ._newcomers import joined
 from ._told import (
     COMMITTED,
     EVIDENCE,
     GATE,
+    NEWCOMERS,
     OPEN,
     OVER,
     POSTED,
@@ -94,8 +96,16 @@ class HostView:
         return done(self.committed).get("ok") is True
 
     @property
+    def knows_nothing(self) -> bool:
+        """It answers, and has no record of the event: it never was told of it, or its disk was wiped meanwhile (W-49)."""
+        over = done(self.over)
+        return over.get("over") is True and over.get("state") is None and not self.evidence
+
+    @property
     def state(self) -> Optional[str]:
         """The last that is known."""
+        if self.knows_nothing:
+            return None
         for source in (self.evidence, self.over, self.committed, self.prepared):
             if isinstance(source.get("state"), str):
                 return str(source["state"])
@@ -123,6 +133,8 @@ class Seen:
     posts: Tuple[Mapping[str, Any], ...]
     watched: Mapping[str, Any]
     gates: Tuple[Mapping[str, Any], ...]
+    # Hosts that were asked to get ready because the event names them since it was posted, with their answers.
+    newcomers: Tuple[Mapping[str, Any], ...]
 
     @property
     def started(self) -> bool:
@@ -136,12 +148,6 @@ class Seen:
     def posted(self) -> bool:
         """A post may have been taken."""
         return any(post.get("outcome") in _MAYBE_OURS for post in self.posts)
-
-    @property
-    def newcomers(self) -> Tuple[str, ...]:
-        """VMs that the event names since it was posted, by what the one who has posted it saw (W-10)."""
-        shown = [mapping(mapping(post.get("result")).get("event")) for post in self.posts if post.get("outcome") != REFUSED]
-        return tuple(dict.fromkeys(name for event in shown for name in names(event.get("resources"))))
 
     def begun(self, key: str) -> bool:
         """Whether its hosts were to get ready: it was refused later, or not at all."""
@@ -284,7 +290,7 @@ class _Event:
             return str(word)
         if self._is_deletion and host.is_over is not True and (self.seen.started or (self.seen.gone and host.over.get("unreachable"))):
             return DELETED
-        if host.is_over is True and host.state == "CLOSED" and self.seen.gone:
+        if host.is_over is True and (host.state == "CLOSED" or (host.knows_nothing and host.ready)) and self.seen.gone:
             return self._word_by_sight(host)
         return None
 
@@ -333,9 +339,8 @@ class _Event:
     # --- in words ---
 
     def failures(self) -> Iterator[str]:
-        if self.joined:
-            also = ", ".join(self.joined)
-            yield "%s hits %s as well since it was approved: nobody has got that ready; %s." % (self.label, also, self._where())
+        for name in joined(self.entry, self.seen.posts):
+            yield "%s hits %s as well since it was approved: %s; %s." % (self.label, name, self._say_newcomer(name), self._where())
         if self.result not in _FAILED or self.place in (IS_HELD, LEFT) or (self.place == RUNNING and self.result != STUCK):
             return
         if self.place == IS_REFUSED:
@@ -344,11 +349,14 @@ class _Event:
         words = {STUCK: self._stuck, NOT_PREPARED: self._not_prepared, HIT_UNPREPARED: self._hit, REFUSED: self._refused}
         yield from list(words[self.result]()) or ["%s has ended as %s: %s." % (self.label, self.result, self._where())]
 
-    @property
-    def joined(self) -> List[str]:
-        """VMs that nobody has planned for."""
-        planned = {fold(name) for name in names(mapping(self.entry.get("event")).get("resources"))}
-        return [name for name in self.seen.newcomers if fold(name) not in planned]
+    def _say_newcomer(self, vm_name: str) -> str:
+        """W-10: it was asked as soon as it was seen, and nobody has waited for it."""
+        asked = next((one for one in self.seen.newcomers if same(one.get("vm_name"), vm_name)), None)
+        if asked is None:
+            return "nobody has got that ready"
+        answer = mapping(asked.get("answer"))
+        words = sentence(answer.get("message")) or sentence(answer.get("msg")) or "it has not answered"
+        return "%s was asked to get ready (%s)" % (text(asked.get("host")), words)
 
     def _stuck(self) -> Iterator[str]:
         away = [host for host in self.hosts if host.is_over is not True] if self.seen.gone else []
@@ -471,7 +479,11 @@ class _Event:
             "votes": {host.name: host.ready for host in self.hosts if host.asked},
             "commits": {host.name: host.word_given for host in self.hosts if host.committed},
             "unmanaged": names(entry.get("unmanaged")),
-            "joined": self.joined,
+            "joined": joined(entry, seen.posts),
+            "newcomers": [
+                {"host": one.get("host"), "vm_name": one.get("vm_name"), "prepared": _answer(mapping(one.get("answer")))}
+                for one in seen.newcomers
+            ],
             "hosts": hosts,
             "notes": sentences(entry.get("notes")),
         }
@@ -564,10 +576,12 @@ def _seen(key: str, entry: Mapping[str, Any], run: _Run) -> Seen:
     begun = same(mapping(entry.get("event")).get("event_status"), STARTED)
     started = begun or any(one.get("started_seen") is True or one.get("state") == "started" for one in watched)
     gates = [mapping(mapping(run.facts(name).get(GATE)).get(str(entry.get("component")))) for name in run.told]
+    asked = [mapping(one) for name in run.told for one in items(run.facts(name).get(NEWCOMERS)) if mapping(one).get("key") == key]
     return Seen(
         posts=tuple(sorted(posts, key=lambda post: _or_zero(instant(post.get("at"))))),
         watched={**last, "started_seen": started},
         gates=tuple(one for one in gates if one),
+        newcomers=tuple(asked),
     )
 
 

@@ -22,11 +22,11 @@ from ._fleet import ANSWER, STATUS
 _FACT = "rolling_maintenance__%s"
 PREPARED, COMMITTED, SENDING = _FACT % "prepared", _FACT % "committed", _FACT % "sending"
 GATE, POSTED, WATCHED, OVER = _FACT % "gate", _FACT % "posted", _FACT % "watched", _FACT % "over"
-TROUBLE, EVIDENCE = _FACT % "trouble", _FACT % "evidence"
+TROUBLE, EVIDENCE, NEWCOMERS = _FACT % "trouble", _FACT % "evidence", _FACT % "newcomers"
 # Of localhost.
 OPEN, STOP = _FACT % "open", _FACT % "stop"
 OF_A_GATE = (ANSWER, STATUS, PREPARED, COMMITTED, GATE, TROUBLE, "group_names")
-OF_AN_OUTCOME = (STATUS, PREPARED, COMMITTED, SENDING, GATE, POSTED, WATCHED, OVER, TROUBLE, EVIDENCE, OPEN, STOP)
+OF_AN_OUTCOME = (STATUS, PREPARED, COMMITTED, SENDING, GATE, POSTED, WATCHED, OVER, TROUBLE, EVIDENCE, NEWCOMERS, OPEN, STOP)
 # How Ansible marks a result of what was not done.
 _MARKS = ("skipped", "unreachable", "failed")
 # Deeper than any result of ours.

@@ -17,10 +17,11 @@ parsing  From the bytes of a document to the filtered events of a result: median
 plan     The filter maintenance_plan on fleets of 100, 1,000 and 10,000 hosts, of which every tenth has an event: median time of the
          processor per host, and as a ratio to that of 1,000 hosts. Once under the default policy, where most events wait; once where
          all are due and the waves grow with the fleet; and once where they do not, so that there are more of them.
-discovery  Only where it is asked for: it takes minutes. 500 hosts in scopes of twenty, on local connections, and a simulator that they all ask. What two hosts of each scope are
-         asked against what it costs to ask every host, by the same playbook: the scopes are known in one case and in the other
-         they are not. The simulator's own log says how many questions there were; more than two per scope end the measurement. Once
-         with the playbook, in check mode, and once with the role's entry point in a play of all hosts.
+discovery  Only where it is asked for: it takes minutes. 500 hosts in scopes of twenty, on local connections, and a simulator that they
+         all ask. What two hosts of each scope are asked against what it costs to ask every host, by the same playbook: the scopes are
+         known in one case and in the other they are not. The simulator's own log says how many questions there were; more than two
+         per scope end the measurement. Once with the playbook, in check mode, and once with the role's entry point in a play of all
+         hosts.
 overhead Only where it is asked for: it needs root and brings up a lab. A Reboot that two hosts share, whose handlers do nothing: the
          playbook against the smallest one that a person would write (uri GET, uri POST, uri until the event is gone,
          wait_for_connection). Seconds of whole runs, in turn. What the playbook reads once more for safety is listed with its time,

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
 import playing
-import server  # noqa: F401  # finds the simulator
-from imds_simulator import Simulator
+from server import Simulator
 
 PLAYBOOK = "cloud_maintenance.azure.rolling_maintenance"
 SCOPES, HOSTS_PER_SCOPE = 25, 20

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from fleet import Fleet, Host, Played
 from imds_simulator import Event
 
-DAY = 86400.0
+HOUR, DAY = 3600.0, 86400.0
 # Everybody may go at once: here each event is looked at alone.
 ANY_NUMBER: Dict[str, Any] = {"max_unavailable": "100%", "min_available": 0}
 
@@ -22,7 +22,7 @@ class Night:
     """A run, and the events that came before it and in it."""
 
     fleet: Fleet
-    events: Dict[str, Event]
+    events: Mapping[str, Event]
     run: Played
 
     def told(self) -> str:
@@ -38,12 +38,36 @@ class Night:
     def nobody_approved(self, name: str) -> bool:
         return not self.posts(name) and not self.fleet.approved(self.events[name])
 
+    def untouched(self, name: str, *hosts: str) -> bool:
+        """Nobody has approved it, and none of these hosts has done anything."""
+        return self.nobody_approved(name) and all(self.fleet[host].in_service and self.fleet[host].runs() == [] for host in hosts)
+
+    def went_well(self, name: str, host: str) -> bool:
+        """As if nothing else had happened."""
+        record = (self.fleet[host].state(self.events[name]), self.fleet[host].in_service, self.fleet[host].runs())
+        return record == ("CLOSED", True, ["10-pool prepare", "10-pool recover"]) and self.result(name) == "recovered"
+
     def entry(self, name: str) -> Dict[str, Any]:
         """What the plan says of it."""
-        wanted = self.events[name].event_id.lower()
-        (found,) = [one for one in self.run.stats["azure_maintenance_events"] if one["event"]["event_id"].lower() == wanted]
-        entry: Dict[str, Any] = found
-        return entry
+        return entry_of(self.run, self.events[name])
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """Runs, each with something else that cannot be meant."""
+
+    fleet: Fleet
+    runs: Mapping[str, Played]
+
+    def told(self) -> str:
+        return self.fleet.told()
+
+
+def entry_of(run: Played, event: Event) -> Dict[str, Any]:
+    """What the plan of a run says of an event."""
+    (found,) = [one for one in run.stats["azure_maintenance_events"] if one["event"]["event_id"].lower() == event.event_id.lower()]
+    entry: Dict[str, Any] = found
+    return entry
 
 
 def moved_to(host: Host, event: Event, state: str) -> Optional[float]:

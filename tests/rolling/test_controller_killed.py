@@ -146,6 +146,8 @@ def _start_again(killed: Killed, core: str) -> None:
     for name in () if same else AGAIN:
         for host in killed.hosts(name):
             until(lambda host=host, name=name: not _is_in_hand(host, killed.events[name]), timeout=90, what="nobody has it in hand")
+    # What is over when it begins is no event of it any more.
+    left = [name for name in AGAIN if killed.events[name].state != "gone"]
     began = fleet.simulator.now()
     limit = ",".join(["idle1", *(name for hosts in AGAIN.values() for name in hosts)])
     running = fleet.begin(core, run_id=FIRST if same else SECOND, lease="30s", limit=limit, **ANY_NUMBER)
@@ -162,8 +164,7 @@ def _start_again(killed: Killed, core: str) -> None:
             # On a machine that is very slow its own guard may have been quicker than the second run.
             given_back = moved_to(host, killed.events[name], "BACKED_OUT") is not None
             _is_put_back(host, rounds=2 if same and given_back else 1)
-        if killed.phase != RECOVER:
-            # What is over when it begins is no event of it any more.
+        if name in left:
             assert fleet.evidence_of(killed.events[name])["result"] == "recovered"
 
 

@@ -6,35 +6,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, Mapping, Sequence
 
 import pytest
 from cores import played
-from fleet import Fleet, Played
-from imds_simulator import Event
+from fleet import Fleet
+from nights import ANY_NUMBER, DAY, Night
 
-DAY = 86400.0
-ANY_NUMBER = {"max_unavailable": "100%", "min_available": 0}
 ROLE = "cloud_maintenance.azure.rolling_maintenance"
 WORK = ("prepare", "gate", "approve", "watch", "recover")
 Task = Dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Night:
-    fleet: Fleet
-    events: Mapping[str, Event]
-    run: Played
-
-    def told(self) -> str:
-        return self.fleet.told()
-
-    def posts(self, name: str) -> List[Any]:
-        return self.fleet.posts(self.events[name])
-
-    def result(self, name: str) -> str:
-        return str(self.fleet.evidence_of(self.events[name])["result"])
 
 
 def _entry(point: str, **more: Any) -> Task:

@@ -6,37 +6,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 import pytest
 from cores import played
-from fleet import Done, Fleet, Played
-from imds_simulator import Event
+from fleet import Done, Fleet
+from nights import ANY_NUMBER, DAY, Attempts, Night
 
-DAY = 86400.0
-ANY_NUMBER = {"max_unavailable": "100%", "min_available": 0}
 PHASES = ("discover", "plan", "prepare", "gate", "approve", "watch", "recover", "publish")
 HOOKS = tuple("%s_%s" % (side, phase) for phase in PHASES for side in ("before", "after"))
 NOTE = "Note where we are"
 Task = Dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Night:
-    fleet: Fleet
-    events: Mapping[str, Event]
-    run: Played
-
-    def told(self) -> str:
-        return self.fleet.told()
-
-    def result(self, name: str) -> str:
-        return str(self.fleet.evidence_of(self.events[name])["result"])
-
-    def nobody_approved(self, name: str) -> bool:
-        return not self.fleet.posts(self.events[name]) and not self.fleet.approved(self.events[name])
 
 
 def _file(fleet: Fleet, name: str, *tasks: Task) -> str:
@@ -306,17 +287,8 @@ MISTAKES: Mapping[str, Callable[[Fleet], Any]] = {
 NAMED: Mapping[str, Sequence[str]] = {"module": ["pauze"], "keyword": ["wen"], "file": ["nowhere.yml"], "role": ["nowhere"]}
 
 
-@dataclass(frozen=True)
-class Mistakes:
-    fleet: Fleet
-    runs: Mapping[str, Played]
-
-    def told(self) -> str:
-        return self.fleet.told()
-
-
 @played("mistakes")
-def _mistakes(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Mistakes:
+def _mistakes(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Attempts:
     """In the hook that would be the last to run on a host."""
     fleet = fleets()
     fleet.add("web1 web2", scope="web")
@@ -325,11 +297,11 @@ def _mistakes(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> M
     # Whoever touches one of them is told so.
     for name in ("web1", "web2"):
         fleet[name].go_dark()
-    return Mistakes(fleet, {name: fleet.play(request.param, after_recover=[hook(fleet)]) for name, hook in MISTAKES.items()})
+    return Attempts(fleet, {name: fleet.play(request.param, after_recover=[hook(fleet)]) for name, hook in MISTAKES.items()})
 
 
 @pytest.mark.parametrize("name", list(MISTAKES))
-def test_a_mistake_in_the_last_hook_is_found_before_a_host_is_touched(mistakes: Mistakes, name: str) -> None:
+def test_a_mistake_in_the_last_hook_is_found_before_a_host_is_touched(mistakes: Attempts, name: str) -> None:
     run = mistakes.runs[name]
     assert run.code != 0
     assert not [one for one in run.done if one.outcome == "unreachable"]

@@ -10,7 +10,7 @@ from typing import Callable
 import pytest
 from cores import played
 from fleet import Fleet
-from nights import Night
+from nights import DAY, Night
 
 
 @played("night")
@@ -23,7 +23,7 @@ def _round(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     fleet.ready()
     events = {
         "single": fleet.schedule("Reboot", "web1"),
-        "failing": fleet.schedule("Reboot", "web3", notice=9 * 86400.0),
+        "failing": fleet.schedule("Reboot", "web3", notice=9 * DAY),
         "stranger": fleet.schedule("Reboot", "stranger1 stranger2"),
     }
     return Night(fleet, events, fleet.play(request.param, max_unavailable="100%", min_available=0))

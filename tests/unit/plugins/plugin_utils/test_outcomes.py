@@ -360,16 +360,46 @@ def test_what_only_waits_for_azure_and_lost_its_hosts_is_not_prepared() -> None:
     assert result(night) == "not_prepared"
 
 
-def test_what_grows_on_its_way_to_azure_is_an_alarm() -> None:
-    """W-10."""
+NINE = {"event_id": "E1", "resources": ["VM-WEB1", "vm-web2", "vm-web9"]}
+
+
+def grown() -> Night:
+    """W-10: it was posted, and names one more since then."""
     night = shared()
-    shown = {"event_id": "E1", "resources": ["VM-WEB1", "vm-web2", "vm-web9"]}
-    post(night, "taken", result={"result": "approved", "event": shown})
+    post(night, "taken", result={"result": "approved", "event": NINE})
     watch(night, "gone", started=True)
     own(night, "recovered", "web1", "web2")
-    told = night.outcome()
+    return night
+
+
+def test_what_grows_on_its_way_to_azure_is_an_alarm() -> None:
+    """W-10."""
+    told = grown().outcome()
     assert (told["result"], told["events"][0]["result"], told["events"][0]["joined"]) == ("failed", "recovered", ["vm-web9"])
     assert told["failures"] == ["%s hits vm-web9 as well since it was approved: nobody has got that ready; the event is gone." % LABEL]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (answered("prepare", "E1", "ready", "PREPARED"), "This host is ready"),
+        (answered("prepare", "E1", "pending", "PREPARING", message="It is on its way."), "It is on its way"),
+        (UNREACHABLE, "Failed to connect to the host via ssh"),
+        ({}, "it has not answered"),
+    ],
+)
+def test_what_somebody_said_who_was_asked_because_of_it_is_told(answer: Any, words: str) -> None:
+    """W-10: an alarm in any case, for Azure may have been quicker."""
+    night = grown()
+    asked = [{"key": E1, "vm_name": "VM-WEB9", "host": "web9", "answer": answer}, {"key": E2, "vm_name": "vm-web9"}, "words"]
+    night.tell("web1", newcomers=asked)
+    told = night.outcome()
+    assert told["failures"] == [
+        "%s hits vm-web9 as well since it was approved: web9 was asked to get ready (%s); the event is gone." % (LABEL, words)
+    ]
+    (newcomer,) = told["events"][0]["newcomers"]
+    assert (newcomer["host"], newcomer["vm_name"]) == ("web9", "VM-WEB9")
+    assert (newcomer["prepared"] or {}).get("verdict") == answer.get("verdict")
 
 
 def test_every_failure_has_a_sentence() -> None:
@@ -538,6 +568,7 @@ def test_evidence_has_what_a_controller_can_know() -> None:
         "commits": {"web1": True, "web2": True},
         "unmanaged": [],
         "joined": [],
+        "newcomers": [],
         "notes": ["web9 was not shown it"],
     }
     assert details["rule"] == "at once"

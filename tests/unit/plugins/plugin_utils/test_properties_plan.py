@@ -40,10 +40,14 @@ RULES: List[Any] = [
     [{**APPROVED, "start": "window"}],
     [{**APPROVED, "start": {"before": "40m"}, "prepare_budget": "10m"}],
     [{**APPROVED, "event_types": ["Reboot"], "start": "now", "prepare_budget": "20m"}, {**APPROVED, "name": "s", "start": "now"}],
+    # Some have to wait for a window, and others that take long have not.
+    [{**APPROVED, "event_types": ["Reboot"], "start": "now", "prepare_budget": "10m"}, {**APPROVED, "name": "s", "start": "window"}],
     [{**APPROVED, "action": "prepare", "start": "now"}],
     [{**APPROVED, "action": "approve", "start": "now"}],
     [{**APPROVED, "event_types": ["Freeze"], "action": "ignore"}, {**APPROVED, "name": "s", "event_sources": ["User"], "start": "now"}],
 ]
+# Those by which everything wants to begin at once.
+AT_ONCE = [RULES[0], RULES[4], RULES[7]]
 WINDOWS: List[Any] = [
     [{"from": "10:00", "to": "10:40", "timezone": "Europe/Berlin"}],
     [{"from": "09:30", "to": "18:00", "timezone": "UTC"}],
@@ -305,14 +309,13 @@ def _out_now(made: Mapping[str, Any], case: Case) -> Dict[str, Optional[str]]:
     return out
 
 
+def _deleted(case: Case, made: Mapping[str, Any]) -> Set[str]:
+    deletions = [entry for entry in made["events"] if _is_started(entry) and entry["event"]["event_type"] in ("Preempt", "Terminate")]
+    return {name for entry in deletions for name in _names(entry, case)}
+
+
 def _keeps_capacity(case: Case, made: Mapping[str, Any]) -> None:
-    gone = {
-        name
-        for entry in made["events"]
-        if _is_started(entry) and entry["event"]["event_type"] in ("Preempt", "Terminate")
-        for name in _names(entry, case)
-    }
-    out, bounds = _out_now(made, case), _bounds(case, gone)
+    out, bounds = _out_now(made, case), _bounds(case, _deleted(case, made))
     done: Set[str] = set()
     for wave in made["waves"]:
         assert len(wave["components"]) == 1 or not any(component["over_capacity"] for component in wave["components"])
@@ -320,10 +323,8 @@ def _keeps_capacity(case: Case, made: Mapping[str, Any]) -> None:
         hit = {name for entry in made["events"] if entry["key"] in here for name in _names(entry, case)}
         away = hit | {name for name, event in out.items() if event not in done}
         for entry in made["events"]:
-            left_pause = entry["event"]["event_type"] == "Freeze" and entry["place"] == "left" and entry["action"] == "ignore"
-            not_before = _not_before(entry)
-            is_over = _is_started(entry) or left_pause or entry["key"] in done | here
-            if not is_over and (not_before is None or not_before < _instant(wave["end"])):
+            is_over = _is_started(entry) or entry["key"] in done | here
+            if not is_over and _hits_before(entry, _instant(wave["end"])):
                 away |= _names(entry, case)
         for members, most, least in bounds:
             if members & hit:
@@ -336,6 +337,13 @@ def _never_approves_what_is_over_capacity(case: Case, made: Mapping[str, Any]) -
     """W-51."""
     assert all(not entry["approves"] for entry in made["events"] if entry["over_capacity"])
     assert all(component["over_capacity"] == entry["over_capacity"] for _wave, component, entry in _in_waves(made))
+
+
+def _finds_nothing_too_large_to_be_prepared(case: Case, made: Mapping[str, Any]) -> None:
+    """W-51: Azure takes them together anyway, so there is no room to wait for."""
+    for members, most, _least in _bounds(case, _deleted(case, made)):
+        for entry in made["events"]:
+            assert len(_names(entry, case) & members) <= most or "would be out" not in entry["reason"]
 
 
 def _begins_in_time_for_each_event(case: Case, made: Mapping[str, Any]) -> None:
@@ -369,6 +377,22 @@ def _has_one_wave_after_the_other(case: Case, made: Mapping[str, Any]) -> None:
         assert free <= begin <= max(free, NOW + case.options.wait)
         assert end > begin
         free = end
+
+
+def _takes_the_most_urgent_first(case: Case, made: Mapping[str, Any]) -> None:
+    """Where nothing else decides: all want to begin at once, nobody is out, is hit meanwhile, or has to wait for another one's turn."""
+    if not any(case.given["rules"] is rules for rules in AT_ONCE) or _out_now(made, case):
+        return
+    done: Set[str] = set()
+    for wave, after in zip(made["waves"], made["waves"][1:]):
+        hit = any(_hits_before(entry, _instant(after["end"])) for entry in made["events"] if entry["key"] not in done)
+        if not hit and max(len(wave["hosts"]), len(after["hosts"])) <= case.facing.forks:
+            assert _urgency(wave, made) <= _urgency(after, made)
+        done |= {key for component in wave["components"] for key in component["events"]}
+
+
+def _urgency(wave: Mapping[str, Any], made: Mapping[str, Any]) -> float:
+    return min(_instant(entry["latest"]) for one, _component, entry in _in_waves(made) if one is wave)
 
 
 def _ends_when_all_are_back(case: Case, made: Mapping[str, Any]) -> None:
@@ -412,9 +436,23 @@ def _says_when_it_goes_on(case: Case, made: Mapping[str, Any]) -> None:
     assert made["due_next"] == min(dates, default=None)
 
 
+def _hits_before(entry: Mapping[str, Any], until: float) -> bool:
+    """Also what is not due, and what nothing is done about. A pause that is left to Azure keeps its hosts in service."""
+    if _is_left_pause(entry):
+        return False
+    not_before = _not_before(entry)
+    return not_before is None or not_before < until
+
+
+def _is_left_pause(entry: Mapping[str, Any]) -> bool:
+    return bool(entry["event"]["event_type"] == "Freeze" and entry["place"] == "left" and entry["action"] == "ignore")
+
+
 def _has_witnesses_that_are_not_hit(case: Case, made: Mapping[str, Any]) -> None:
     answered = {host.name for host in case.hosts if host.in_run and host.answer}
+    until = _instant(made["waves"][-1]["end"]) if made["waves"] else NOW
     hit = {name for entry in made["events"] if entry["place"] in ("waves", "running") for name in entry["hosts"]}
+    hit |= {name for entry in made["events"] if _hits_before(entry, until) for name in _names(entry, case)}
     for _wave, component, entry in _in_waves(made):
         peers = [name for name in entry["witnesses"] if name not in entry["hosts"]]
         assert set(peers) <= answered - hit - set(component["hosts"])
@@ -437,6 +475,7 @@ def test_capacity_is_kept_but_for_a_flagged_component_alone_and_what_must_stay_s
     made = case.plan()
     _keeps_capacity(case, made)
     _never_approves_what_is_over_capacity(case, made)
+    _finds_nothing_too_large_to_be_prepared(case, made)
 
 
 @often
@@ -445,6 +484,7 @@ def test_no_deadline_is_broken_by_a_window_by_capacity_or_by_the_queue(case: Cas
     made = case.plan()
     _begins_in_time_for_each_event(case, made)
     _has_one_wave_after_the_other(case, made)
+    _takes_the_most_urgent_first(case, made)
     _ends_when_all_are_back(case, made)
 
 
