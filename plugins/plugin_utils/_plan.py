@@ -96,7 +96,7 @@ def _placed(found: Sequence[Verdict], waves: Sequence[Wave], witnesses: Witnesse
         for place, component in enumerate(wave.components, 1):
             name, members = "%d.%d" % (number, place), frozenset(component.hosts)
             for verdict in component.verdicts:
-                placed[verdict.key] = Placed(verdict, witnesses.of(verdict, members), number, name, wave)
+                placed[verdict.key] = Placed(verdict, witnesses.of(verdict, members, wave), number, name, wave)
     return tuple(placed.get(one.key) or Placed(one, witnesses.of(one, frozenset(host.name for host in one.hosts))) for one in found)
 
 

@@ -10,31 +10,48 @@ Ansible that loses all its hosts ends the run: each wave takes one idle host alo
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
+import math
+from itertools import chain, islice
+from typing import Dict, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ._capacity import hits_of, named_by
 from ._fleet import Host
 from ._verdicts import RUNNING, WAVES, Verdict
+from ._waves import Wave
 
 # One posts, the others stand by; more of them would not make it likelier.
 _MOST_PEERS = 5
 
 
 class Witnesses:
-    """Hosts that have answered and will not be hit before the last wave is over."""
+    """Hosts that have answered and will not be hit before the last wave is over; and those that are hit in another wave than one's own."""
 
     def __init__(self, hosts: Sequence[Host], found: Sequence[Verdict], *, until: float) -> None:
-        self._soon = _hit_soon(found, until)
+        self._running = _named(verdict for verdict in found if verdict.place == RUNNING or verdict.sighting.event.started)
+        self._first_hit: Dict[str, float] = {}
+        for hit in hits_of(found):
+            self._first_hit[hit.host] = min(hit.at, self._first_hit.get(hit.host, math.inf))
+        in_waves = _named(verdict for verdict in found if verdict.place == WAVES)
+        self._soon = self._running | in_waves | {name for name, at in self._first_hit.items() if at < until}
         self._answered = {host.name: host for host in hosts if host.in_run and host.answer is not None and host.answer.ok}
 
-    def of(self, verdict: Verdict, component: FrozenSet[str]) -> Tuple[str, ...]:
+    def of(self, verdict: Verdict, component: FrozenSet[str], wave: Optional[Wave] = None) -> Tuple[str, ...]:
         """Who was shown it, then its own hosts: they see it until it starts.
 
-        Whoever has answered without it (C-21) would call an event gone that is still there, and is no witness.
+        Where a whole scope is taken through its maintenance nobody is free of it: then those whose turn is in another wave, as long as
+        Azure does not begin with them by itself before this one is over. Whoever has answered without the event (C-21) would call it
+        gone while it is still there, and is no witness.
         """
-        peers = (name for name in verdict.sighting.seen_by if name not in self._soon and name not in component)
-        return (*islice(peers, _MOST_PEERS), *(host.name for host in verdict.hosts))
+        peers = [name for name in verdict.sighting.seen_by if name not in component]
+        free = (name for name in peers if name not in self._soon)
+        spared = (name for name in peers if wave is not None and self._is_spared_in(wave, name))
+        return (*islice(chain(free, spared), _MOST_PEERS), *(host.name for host in verdict.hosts))
+
+    def _is_spared_in(self, wave: Wave, name: str) -> bool:
+        """It has its turn in this run, but not now."""
+        its_turn = any(name in component.hosts for component in wave.components)
+        now = its_turn or name in self._running or self._first_hit.get(name, math.inf) < wave.end
+        return name in self._soon and not now
 
     def idle(self, hosts: Sequence[Host], busy: Set[str]) -> Iterator[str]:
         """Who has nothing to do in this run and can be reached, first those who have just answered."""
@@ -42,10 +59,8 @@ class Witnesses:
         return (host.name for host in sorted(free, key=lambda host: (host.name not in self._answered, host.name)))
 
 
-def _hit_soon(found: Sequence[Verdict], until: float) -> FrozenSet[str]:
-    """A pause that is left to Azure does not count: who is paused goes on where he was (C-14)."""
-    now = {name for verdict in found if verdict.place in (WAVES, RUNNING) or verdict.sighting.event.started for name in named_by(verdict)}
-    return frozenset(now | {hit.host for hit in hits_of(found) if hit.at < until})
+def _named(found: Iterable[Verdict]) -> FrozenSet[str]:
+    return frozenset(name for verdict in found for name in named_by(verdict))
 
 
 def guards(

@@ -68,6 +68,33 @@ def test_whoever_is_hit_soon_himself_is_no_witness(other: Dict[str, Any], expect
     assert witnesses(made(scope(3, event(not_before=NOW + 7 * DAY), other), max_unavailable=3)) == expected
 
 
+def one_by_one(count: int, *, not_before: float = NOW + 7 * DAY) -> Dict[str, Any]:
+    """A scope of which every host has an event of its own, and a wave."""
+    return scope(count, *(event("E%d" % number, "web_%d" % number, not_before) for number in range(count)))
+
+
+def test_where_a_whole_scope_has_its_turn_those_watch_whose_turn_is_in_another_wave() -> None:
+    made_ = made(one_by_one(3), max_unavailable=1)
+    assert [wave["hosts"] for wave in made_["waves"]] == [["h0"], ["h1"], ["h2"]]
+    assert [witnesses(made_, "E%d" % number) for number in range(3)] == [["h1", "h2", "h0"], ["h0", "h2", "h1"], ["h0", "h1", "h2"]]
+
+
+def test_those_who_are_free_come_before_those_whose_turn_is_later() -> None:
+    hostvars = {**one_by_one(2), **scope(1, *(event("E%d" % number, "web_%d" % number, NOW + 7 * DAY) for number in range(2)), first=2)}
+    assert witnesses(made(hostvars, max_unavailable=1), "E0") == ["h2", "h1", "h0"]
+
+
+def test_nobody_watches_whose_turn_is_in_the_same_wave_or_whom_azure_may_hit_meanwhile() -> None:
+    together = made({**one_by_one(2), **scope(2, first=2)}, max_unavailable=2)
+    assert [wave["hosts"] for wave in together["waves"]] == [["h0", "h1"]]
+    assert witnesses(together, "E0") == ["h0"]
+    near = scope(3, event("E0", "web_0", NOW + 40 * MINUTE), event("E1", "web_1", NOW + 7 * DAY), event("E2", "web_2", NOW + 8 * DAY))
+    made_ = made(near, max_unavailable=1)
+    last = made_["waves"][-1]
+    assert last["end"] > made_["events"][0]["event"]["not_before"]
+    assert "h0" not in witnesses(made_, "E%s" % last["hosts"][0][1:])
+
+
 def test_whoever_is_only_paused_for_a_moment_can_watch() -> None:
     """C-14."""
     pause = event("E2", "web_1", NOW + 15 * MINUTE, event_type="Freeze", duration_seconds=5)
