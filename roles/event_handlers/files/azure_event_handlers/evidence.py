@@ -98,7 +98,8 @@ def changes(before: Optional[Record], after: Record) -> Iterator[Tuple[str, Dict
         for phase in r.PHASES:
             work = step.work(phase)
             old = earlier[step.handler].work(phase) if step.handler in earlier else Work()
-            if (work.over and not old.over) or work.tries > old.tries:
+            # What was over and is asked once more has told of itself already.
+            if not old.over and (work.over or work.tries > old.tries):
                 yield RAN, _run(step, phase, after.attempt)
 
 

@@ -676,6 +676,7 @@ def test_a_host_that_was_put_back_by_hand_after_its_first_commit_is_not_approved
     assert "was given to playbook (run run 1), and only" in host.ask("abort", event_id="E-1", driver="playbook", run="run 2").message
     assert (host.record.state, host.launcher.ran) == (r.COMMITTED, ["inspect", "prepare", "inspect", "inspect"])
     assert "10-web says that it is in service" in [line.get("reason") for line in host.evidence()["requests"]]
+    assert [one["phase"] for one in host.evidence()["handlers"]] == host.launcher.ran
     host.launcher.ends["inspect"] = 0
     assert host.ask("commit", event=asdict(EVENT), **other).ok
     assert [who.run for who in host.record.given_to] == ["run 1", "run 2"]
