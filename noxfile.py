@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Dict, Sequence
+from typing import Dict, List, Sequence
 
 import nox
 
@@ -353,14 +353,15 @@ def play_in_lab(session: nox.Session, *parts: Sequence[str]) -> None:
         session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
 
 
-# Most of the time they wait for hosts, so three files at a time keep two cores busy.
-IN_LAB = ("--numprocesses", "3", "--dist", "loadfile", "--durations=10")
+def so_many(files: int) -> List[str]:
+    """Most of the time they wait for hosts, so more files at a time than there are cores keep those busy."""
+    return ["--numprocesses", str(files), "--dist", "loadfile", "--durations=10"]
 
 
 @nox.session(tags=["alone"])
 def lab(session: nox.Session) -> None:
     """Real hosts that freeze, reboot and vanish, with both versions of Ansible and the oldest Pythons of targets (as root)."""
-    play_in_lab(session, [*IN_LAB, "tests/lab/tests"])
+    play_in_lab(session, [*so_many(4), "tests/lab/tests"])
 
 
 @nox.session(tags=["alone"])
@@ -369,7 +370,7 @@ def hosts(session: nox.Session) -> None:
     # Those with many hosts do several things at a time by themselves.
     crowded = [f"tests/lab/hosts/{name}.py" for name in CROWDED]
     others = [f"--ignore={name}" for name in (*crowded, f"tests/lab/hosts/{LONG}.py")]
-    play_in_lab(session, [*IN_LAB, *others, "tests/lab/hosts"], ["--durations=5", *crowded])
+    play_in_lab(session, [*so_many(3), *others, "tests/lab/hosts"], ["--durations=5", *crowded])
 
 
 @nox.session(default=False)
