@@ -93,10 +93,11 @@ def _placed(found: Sequence[Verdict], waves: Sequence[Wave], witnesses: Witnesse
     """Each verdict with its witnesses and, if it is in one, its wave and component."""
     placed: Dict[EventKey, Placed] = {}
     for number, wave in enumerate(waves, 1):
+        spared = witnesses.spared_in(wave)
         for place, component in enumerate(wave.components, 1):
             name, members = "%d.%d" % (number, place), frozenset(component.hosts)
             for verdict in component.verdicts:
-                placed[verdict.key] = Placed(verdict, witnesses.of(verdict, members, wave), number, name, wave)
+                placed[verdict.key] = Placed(verdict, witnesses.of(verdict, members, spared), number, name, wave)
     return tuple(placed.get(one.key) or Placed(one, witnesses.of(one, frozenset(host.name for host in one.hosts))) for one in found)
 
 

@@ -35,23 +35,20 @@ class Witnesses:
         self._soon = self._running | in_waves | {name for name, at in self._first_hit.items() if at < until}
         self._answered = {host.name: host for host in hosts if host.in_run and host.answer is not None and host.answer.ok}
 
-    def of(self, verdict: Verdict, component: FrozenSet[str], wave: Optional[Wave] = None) -> Tuple[str, ...]:
+    def spared_in(self, wave: Wave) -> FrozenSet[str]:
+        """Whose turn is in another wave, as long as Azure does not begin with them by itself before this one is over."""
+        now = self._running.union(*(component.hosts for component in wave.components))
+        return frozenset(name for name in self._soon - now if self._first_hit.get(name, math.inf) >= wave.end)
+
+    def of(self, verdict: Verdict, component: FrozenSet[str], spared: FrozenSet[str] = frozenset()) -> Tuple[str, ...]:
         """Who was shown it, then its own hosts: they see it until it starts.
 
-        Where a whole scope is taken through its maintenance nobody is free of it: then those whose turn is in another wave, as long as
-        Azure does not begin with them by itself before this one is over. Whoever has answered without the event (C-21) would call it
-        gone while it is still there, and is no witness.
+        Where a whole scope is taken through its maintenance nobody is free of it: then those who are spared meanwhile. Whoever has answered
+        without the event (C-21) would call it gone while it is still there, and is no witness.
         """
         peers = [name for name in verdict.sighting.seen_by if name not in component]
         free = (name for name in peers if name not in self._soon)
-        spared = (name for name in peers if wave is not None and self._is_spared_in(wave, name))
-        return (*islice(chain(free, spared), _MOST_PEERS), *(host.name for host in verdict.hosts))
-
-    def _is_spared_in(self, wave: Wave, name: str) -> bool:
-        """It has its turn in this run, but not now."""
-        its_turn = any(name in component.hosts for component in wave.components)
-        now = its_turn or name in self._running or self._first_hit.get(name, math.inf) < wave.end
-        return name in self._soon and not now
+        return (*islice(chain(free, filter(spared.__contains__, peers)), _MOST_PEERS), *(host.name for host in verdict.hosts))
 
     def idle(self, hosts: Sequence[Host], busy: Set[str]) -> Iterator[str]:
         """Who has nothing to do in this run and can be reached, first those who have just answered."""

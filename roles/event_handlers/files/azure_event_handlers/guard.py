@@ -55,8 +55,6 @@ LONGEST_RETELL = 60.0
 REFRESH = 1.0 * HOUR
 # A word of the host that is older is asked for once more before it is approved on.
 WORD_GOOD_FOR = 1.0 * MINUTE
-# Of clocks that are read one after the other.
-_A_LOOK = 1.0
 # After a preparation that failed, before the second and last one.
 SECOND_TRY_AFTER = 5.0 * MINUTE
 # Between two posts of one event: the first may have taken, and the document must have had the time to show it.
@@ -223,8 +221,8 @@ class _Turn(Sightings):
 
     def _differs(self, record: Record, event: Event, word: Optional[str], reason: str) -> bool:
         # Also after a boot, so that the record knows that the event was still there.
-        before_boot = record.last_seen < self._seen.now - self._seen.monotonic - _A_LOOK
-        if self._seen.answered and (before_boot or self._seen.now - record.last_seen >= REFRESH):
+        in_this_boot = record.was_seen_since(self._seen.now - self._seen.monotonic)
+        if self._seen.answered and (not in_this_boot or self._seen.now - record.last_seen >= REFRESH):
             return True
         if record.view == r.STARTED and not event.started:
             return False  # an event never goes back (C-15)

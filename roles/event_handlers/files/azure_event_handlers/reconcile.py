@@ -35,8 +35,6 @@ ASK_AGAIN = 5.0
 SHORTEST_BACK_OFF, LONGEST_BACK_OFF = 5.0, 300.0
 # Seconds between the end of a cancelled event and the first recovery: who comes in its place takes its claims over (W-14).
 SETTLE = 10.0
-# Of clocks that are read one after the other.
-_A_LOOK = 1.0
 # Preparations of one event; a host that cannot get ready twice is not taken out a third time.
 MOST_ATTEMPTS = 2
 
@@ -321,7 +319,7 @@ def _was_struck_unseen(record: Record, facts: Facts) -> bool:
     if known_as(record.event.event_type, KNOWN_TYPES) not in (REBOOT, REDEPLOY):
         return False
     booted_at = facts.now - facts.passed
-    if record.last_seen > booted_at - _A_LOOK or not _is_of_another_boot(record, facts):
+    if record.was_seen_since(booted_at) or not _is_of_another_boot(record, facts):
         return False
     begins = record.event.not_before
     error = 0.0 if record.times is None else record.times.clock_error

@@ -50,6 +50,9 @@ POST_OUTCOMES = (TAKEN, REFUSED, UNCLEAR, ALREADY_STARTED, NO_EVENT)
 # After one of these nobody can say any more that surely nothing was posted.
 MAYBE_POSTED = frozenset((TAKEN, UNCLEAR, ALREADY_STARTED))
 
+# Seconds between readings of two clocks, one after the other.
+_A_LOOK = 1.0
+
 
 @dataclass(frozen=True)
 class Work:
@@ -218,6 +221,10 @@ class Record:
     @property
     def ready(self) -> bool:
         return all(step.ready for step in self.steps if step.required)
+
+    def was_seen_since(self, booted_at: float) -> bool:
+        """Whether its event was, in the boot that began then; the two clocks are read one after the other."""
+        return self.last_seen > booted_at - _A_LOOK
 
     @property
     def word_of(self) -> Optional[Who]:
