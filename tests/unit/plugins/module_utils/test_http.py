@@ -298,7 +298,11 @@ def replying(raw: bytes) -> Server:
     return treat
 
 
-def recording(requests: list, raw: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") -> Server:
+# Each of these servers answers once and closes, and says so: who is not told may send its next request into the closed connection.
+ANSWER = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def recording(requests: list, raw: bytes = ANSWER) -> Server:
     def treat(connection: socket.socket) -> None:
         text = connection.recv(65536).decode()
         while text.startswith("POST") and not text.endswith("}"):  # the body may come in a packet of its own
@@ -320,7 +324,7 @@ def test_the_transport_sends_what_it_is_given_and_little_else(serve: Any) -> Non
     requests: list = []
     url = serve(recording(requests)) + "/vm/a/metadata/scheduledevents"
     raw = RequestsTransport()(Request("POST", url, {"api-version": "2020-07-01"}, {"Metadata": "true"}, b'{"x": 1}'), 5.0)
-    assert (raw.status, raw.headers, raw.body) == (200, {"content-length": "2"}, b"{}")
+    assert (raw.status, raw.headers, raw.body) == (200, {"connection": "close", "content-length": "2"}, b"{}")
     head, body = requests[0].split("\r\n\r\n")
     first, *headers = head.split("\r\n")
     assert first == "POST /vm/a/metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1"
@@ -348,7 +352,7 @@ def test_what_is_put_together_once_is_sent_as_long_as_it_is_the_same(serve: Any)
 def test_nothing_of_one_answer_is_in_the_next_request(serve: Any) -> None:
     """C-3: the service sets no cookie; who answers instead of it must not be told anything either."""
     requests: list = []
-    cookie = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 2\r\n\r\n{}"
+    cookie = ANSWER.replace(b"Content-Length", b"Set-Cookie: a=b; Path=/\r\nContent-Length")
     url, transport = serve(recording(requests, cookie), recording(requests)), RequestsTransport()
     for path in ("/x", "/y"):
         assert transport(Request("GET", url + path), 5.0).status == 200
