@@ -65,6 +65,8 @@ OK, NOTHING_TO_DO, FAILED = "ok", "nothing_to_do", "failed"
 
 TAKEN, UNCLEAR, ALREADY_STARTED = "taken", "unclear", "already_started"
 _MAYBE_OURS = (TAKEN, UNCLEAR)
+# States in which a host waits for Azure, with everything done that was to be done.
+_READY = ("PREPARED", "COMMITTED")
 # States in which a host is after Azure was faster than its preparation.
 _HIT = ("IMPACT", "RECOVERING", "CLOSED")
 _VIEWS = ("absent", "scheduled", "started", "gone")
@@ -115,6 +117,12 @@ class HostView:
     def rebooted(self) -> bool:
         """While its record was open."""
         return len(items(self.evidence.get("boot_ids"))) > 1
+
+    @property
+    def was_ready(self) -> bool:
+        """For this run, or for one before it: then its own evidence tells from which state it began to recover."""
+        moves = [mapping(line) for line in items(self.evidence.get("history"))]
+        return self.ready or any(move.get("to") == "RECOVERING" and move.get("from") in _READY for move in moves)
 
     @property
     def is_over(self) -> Optional[bool]:
@@ -281,8 +289,8 @@ class _Event:
         word = host.evidence.get("result")
         if word == NOT_PREPARED and self._was_overtaken(host):
             return HIT_UNPREPARED
-        if word == CANCELLED and self.seen.gone and host.ready:
-            # A host that reboots is not there to see it start.
+        if word == CANCELLED and (self.seen.started or (self.seen.gone and host.ready)):
+            # A host that is down, or frozen, is not there to see it start.
             return self._word_by_sight(host)
         if word == CANCELLED and host.asked and host.rebooted:
             return HIT_UNPREPARED
@@ -297,7 +305,7 @@ class _Event:
     def _word_by_sight(self, host: HostView) -> str:
         if not self.seen.started and not self.seen.posted:
             return CANCELLED
-        if host.ready:
+        if host.was_ready:
             return RECOVERED
         return HIT_UNPREPARED if self._was_overtaken(host) or not host.asked else NOT_PREPARED
 

@@ -449,6 +449,15 @@ def test_what_an_earlier_run_has_approved_is_recovered() -> None:
     assert (result(night), failures(night)) == ("recovered", [])
 
 
+@pytest.mark.parametrize(("state", "word"), [("COMMITTED", "recovered"), ("PREPARED", "recovered"), ("SEEN", "hit_unprepared")])
+def test_what_this_run_has_seen_started_is_not_cancelled_whatever_a_host_has_missed(state: str, word: str) -> None:
+    """W-6: an earlier run had it ready, and it was down or frozen from before the event started until it was gone."""
+    night = running()
+    moves = [{"from": None, "to": "SEEN"}, {"from": state, "to": "RECOVERING"}]
+    own(night, "cancelled", "web1", "web2", history=moves)
+    assert (result(night), failures(night)) == (word, [])
+
+
 def test_what_hit_hosts_before_this_run_came_is_not_its_failure() -> None:
     night = running()
     own(night, "hit_unprepared", "web1", "web2")
