@@ -242,7 +242,7 @@ def ruff(session: nox.Session) -> None:
 
 @nox.session
 def mypy(session: nox.Session) -> None:
-    """mypy: no untyped definition in the plugins, the simulator, the lab and the tools; what targets run also as Python 3.8."""
+    """mypy: no untyped definition in the plugins, the simulator, the lab, the scenarios and the tools; targets' code also as Python 3.8."""
     plugins = f"ansible_collections.{COLLECTION}.plugins"
     environment = {**with_tree(), "MYPYPATH": os.pathsep.join([str(trees.linked()), str(ROOT / SIMULATOR), str(ROOT / HANDLERS)])}
     tools = {**environment, "MYPYPATH": os.pathsep.join([TOOLS, "tests/mutation", "tests/rolling", HANDLERS, str(trees.linked()), *LAB])}
@@ -260,11 +260,8 @@ def mypy(session: nox.Session) -> None:
     # Each stands alone, and has no ending in its name.
     for handler in sorted((ROOT / HANDLERS / "handlers").iterdir()):
         check("static-3.8", environment, *older, "--scripts-are-modules", str(handler.relative_to(ROOT)))
-    check(
-        "static",
-        tools,
-        *sorted(str(path.relative_to(ROOT)) for folder in (TOOLS, "tests/mutation") for path in (ROOT / folder).glob("*.py")),
-    )
+    folders = [ROOT / name for name in (TOOLS, "tests/mutation", "tests/rolling")]
+    check("static", tools, *sorted(str(path.relative_to(ROOT)) for folder in folders for path in folder.glob("*.py")))
     check("static", tools, "-p", "lab")
 
 

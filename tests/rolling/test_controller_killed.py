@@ -145,7 +145,7 @@ def _start_again(killed: Killed, core: str) -> None:
     fleet, same = killed.fleet, killed.phase == PREPARE
     for name in () if same else AGAIN:
         for host in killed.hosts(name):
-            until(lambda host=host, name=name: not _is_in_hand(host, killed.events[name]), timeout=90, what="nobody has it in hand")
+            _wait_until_nobody_has(host, killed.events[name])
     # What is over when it begins is no event of it any more.
     left = [name for name in AGAIN if killed.events[name].state != "gone"]
     began = fleet.simulator.now()
@@ -168,6 +168,10 @@ def _start_again(killed: Killed, core: str) -> None:
             assert fleet.evidence_of(killed.events[name])["result"] == "recovered"
 
 
+def _wait_until_nobody_has(host: Host, event: Event) -> None:
+    until(lambda: not _is_in_hand(host, event), timeout=90, what="nobody has it in hand")
+
+
 def _is_in_hand(host: Host, event: Event) -> bool:
     """Whether whoever was killed is still thought to be there. Of a host that is down nobody thinks anything."""
     driver = host.record(event).get("driver")
@@ -179,6 +183,9 @@ def _is_in_hand(host: Host, event: Event) -> bool:
 
 def _ends_by_its_own_guard(killed: Killed, name: str) -> None:
     event, hosts = killed.events[name], killed.hosts(name)
+    if killed.phase == DISCOVER:
+        for host in hosts:
+            host.wait(event, "SEEN")
     if killed.phase == PREPARE:
         for host in hosts:
             _is_given_back_or_stays(host, event, near=name == "near")
@@ -215,7 +222,7 @@ def _is_given_back_or_stays(host: Host, event: Event, *, near: bool) -> None:
 
 def _keeps_its_word(host: Host, event: Event) -> None:
     """W-5: a post may exist, so the end of the lease does not give it back."""
-    until(lambda: not _is_in_hand(host, event), timeout=90, what="nobody has it in hand")
+    _wait_until_nobody_has(host, event)
     if event.state == "Scheduled" and moved_to(host, event, "COMMITTED") is not None:
         time.sleep(1.0)
         assert host.state(event) == "COMMITTED"

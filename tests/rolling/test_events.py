@@ -149,16 +149,14 @@ def _disturb(fleet: Fleet, events: Dict[str, Event], running: Running) -> None:
         ("near1", near, "PREPARED"),
         ("cancelled2", too_late, "PREPARED"),
     ):
-        host = fleet[name]
-        until(lambda host=host, event=event, state=state: host.state(event) == state, timeout=120, what="%s is %s" % (name, state))
+        fleet[name].wait(event, state, timeout=120)
     assert not running.is_over
     fleet.simulator.cancel(cancelled.event_id)
     fleet.simulator.cancel(too_late.event_id)
     fleet.simulator.start(started.event_id)
-    before = near.not_before
+    before, hosts = near.not_before, (fleet["near1"], fleet["near2"])
     fleet.simulator.change(near.event_id, not_before=NEAR)
-    for host in (fleet["near1"], fleet["near2"]):
-        until(lambda host=host: host.record(near)["event"]["not_before"] < before - 300, timeout=60, what="%s has seen it" % host.name)
+    until(lambda: all(host.record(near)["event"]["not_before"] < before - 300 for host in hosts), timeout=60, what="both have seen it")
     fleet["near2"].mark("go-on")
 
 

@@ -19,7 +19,7 @@ from nights import ANY_NUMBER, DAY, Night, committed_before
 
 Fleets = Callable[..., Fleet]
 # What is waited for in vain.
-SHORT = {"start_timeout": "12s", "recover_timeout": "30s", "return_timeout": "25s"}
+SHORT: Dict[str, Any] = {"start_timeout": "12s", "recover_timeout": "30s", "return_timeout": "25s"}
 # What is still at work when everybody else is ready, so that there is a moment before the gate of any.
 BUSY = "rm -f {0}/pool/10-pool; until [ -e {0}/go-on ]; do sleep 0.1; done"
 

@@ -63,7 +63,7 @@ def _order(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     ):
         (role / name).mkdir(parents=True)
         (role / name / "main.yml").write_text(json.dumps(tasks), encoding="utf-8")
-    hooks: Dict[str, List[Any]] = {name: [{"tasks": note, "vars": {"hook": name}}] for name in HOOKS}
+    hooks: Dict[str, Any] = {name: [{"tasks": note, "vars": {"hook": name}}] for name in HOOKS}
     hooks["before_prepare"] += [_file(fleet, "drain", _switch("absent", balancer)), {"role": str(role)}]
     hooks["after_recover"] += [_file(fleet, "undrain", _switch("touch", balancer))]
     fleet.ready()
@@ -170,7 +170,7 @@ def _troubled(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> N
     fleet.add("fails1 fails2", scope="fails")
     fleet.add("hangs1 fine1 late1 ends1")
     balancer = _balancer(fleet)
-    hooks = {
+    hooks: Dict[str, Any] = {
         "before_prepare": _file(
             fleet,
             "before_prepare",

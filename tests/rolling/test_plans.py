@@ -312,7 +312,7 @@ def _rivals(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Riv
     options: Dict[str, Any] = {**ANY_NUMBER, "groups": {"half": {"max_unavailable": 1}}}
     first = fleet.begin(OLDEST, limit="same1,same2,first", run_id="first", **options)
     for name, event in (("same1", "same"), ("one1", "one")):
-        until(lambda name=name, event=event: fleet[name].state(events[event]) == "PREPARING", timeout=90, what="%s prepares" % name)
+        fleet[name].wait(events[event], "PREPARING", timeout=90)
     second = fleet.play(NEWEST, limit="same1,same2,second", run_id="second", **options)
     _let_go(fleet, "same1", "one1")
     return Rivals(fleet, events, first.wait(), second)
