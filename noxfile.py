@@ -214,7 +214,7 @@ def coverage(session: nox.Session) -> None:
     data.mkdir(parents=True)
     environment = with_tree(COVERAGE_FILE=str(data / "data"), **with_locales(session))
     python = program(session, "unit")
-    session.run(python, "-m", "coverage", "run", "-m", "pytest", "tests/unit", env=environment, external=True)
+    session.run(python, "-m", "coverage", "run", AGAIN, "tests/unit", env=environment, external=True)
     session.run(python, "-m", "coverage", "combine", "--quiet", env=environment, external=True)
     session.run(python, "-m", "coverage", "report", "--show-missing", "--skip-covered", env=environment, external=True)
     session.run(python, "-m", "coverage", "json", "--quiet", "-o", str(data / "coverage.json"), env=environment, external=True)

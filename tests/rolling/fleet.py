@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -136,6 +137,14 @@ class Host:
         path.unlink(missing_ok=True)
         if script:
             path.write_text(script + "\n", encoding="utf-8")
+
+    def be_busy(self, limit: str, after: str = "") -> None:
+        """Its handler takes it out of service and then prepares until it may go on, but no longer than its limit."""
+        self.add_handler("10-pool", limit=limit)
+        self.behave("prepare", f"rm -f {self.folder}/pool/10-pool; until [ -e {self.folder}/go-on ]; do sleep 0.1; done" + after)
+
+    def go_on(self) -> None:
+        self.mark("go-on")
 
     @property
     def endpoint(self) -> str:
@@ -375,7 +384,7 @@ def _is_about(one: Mapping[str, Any], event: Event) -> bool:
 class Running:
     """A run under way."""
 
-    def __init__(self, core: str, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, core: str, command: Sequence[str], environment: Mapping[str, str], folder: Path, *, terminal: bool = False) -> None:
         folder.mkdir()
         self.core = core
         self.folder = folder
@@ -383,16 +392,22 @@ class Running:
         self._began = time.monotonic()
         self._command = command
         self._output = folder / "output"
+        self._keyboard: Optional[int] = None
+        if terminal:
+            self._keyboard, there = pty.openpty()
+        else:
+            there = os.open(os.devnull, os.O_RDONLY)
         with open(self._output, "wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-IS", str(HERE / "mortal.py"), *command],
+                [sys.executable, "-IS", str(HERE / "mortal.py"), *(["--terminal"] if terminal else []), *command],
                 env={**environment, "FLEET_LOG": str(self._log)},
                 cwd=folder,
-                stdin=subprocess.DEVNULL,
+                stdin=there,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        os.close(there)
 
     @property
     def is_over(self) -> bool:
@@ -411,6 +426,11 @@ class Running:
 
         until(seen, timeout=timeout, what="the run comes to %r" % task)
         assert not self.is_over, "the run ended with %d before it came to %r\n%s" % (self._process.returncode, task, self.told())
+
+    def type(self, words: str) -> None:
+        """What a person types at its terminal."""
+        assert self._keyboard is not None
+        os.write(self._keyboard, words.encode())
 
     def kill(self, number: int = signal.SIGKILL) -> int:
         """The controller alone, and that it is gone. What it has begun on hosts goes on there."""
@@ -448,6 +468,9 @@ class Running:
         if not self.is_over:
             self._process.kill()
             self._process.wait()
+        if self._keyboard is not None:
+            os.close(self._keyboard)
+            self._keyboard = None
 
     @property
     def output(self) -> str:
@@ -659,9 +682,10 @@ class Fleet:
         limit: Optional[str] = None,
         extra: Optional[Mapping[str, Any]] = None,
         environment: Optional[Mapping[str, str]] = None,
+        terminal: bool = False,
         **options: Any,
     ) -> Running:
-        """options: of the role, without the prefix; extra: variables as they are."""
+        """options: of the role, without the prefix; extra: variables as they are; terminal: a person sits before it."""
         self.ready()
         number = len(self.runs) + 1
         given = {"evidence_dir": str(self.evidence_folder), **OPTIONS, **options}
@@ -673,7 +697,7 @@ class Fleet:
         command = [os.path.join(self.controller.programs[core], "ansible-playbook"), "-i", str(inventory), playbook, "-e", "@%s" % extras]
         command += ["--check", "--diff"] if check else []
         command += ["--limit", limit] if limit else []
-        running = Running(core, [*command, *arguments], {**self._environment(core), **(environment or {})}, folder)
+        running = Running(core, [*command, *arguments], {**self._environment(core), **(environment or {})}, folder, terminal=terminal)
         self.runs.append(running)
         return running
 

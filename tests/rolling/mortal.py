@@ -6,12 +6,19 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import sys
+import termios
 
 _PR_SET_PDEATHSIG = 1
 
 if __name__ == "__main__":
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    os.execv(sys.argv[1], sys.argv[1:])
+    command = sys.argv[1:]
+    if command[0] == "--terminal":
+        # Standard input is one, and this session's from now on: who reads from it is in the foreground.
+        command = command[1:]
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.execv(command[0], command)

@@ -106,8 +106,6 @@ def test_a_night_ends_with_an_error_that_names_what_was_refused_and_nothing_that
 
 # --- what comes in between -----------------------------------------------------------------------------------------------
 
-# Works until it may go on.
-BUSY = "rm -f {0}/pool/10-pool; until [ -e {0}/go-on ]; do sleep 0.1; done"
 # So near that nobody is given back before it.
 NEAR = 110.0
 
@@ -122,8 +120,7 @@ def _disturbed(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> 
     fleet["slow2"].behave("prepare", "sleep 60")
     fleet["far2"].behave("prepare", "code=1")
     for busy in ("cancelled1", "started1", "near2"):
-        fleet[busy].add_handler("10-pool", limit="60s")
-        fleet[busy].behave("prepare", BUSY.format(fleet[busy].folder) + ("; code=1" if busy == "near2" else ""))
+        fleet[busy].be_busy("60s", after="; code=1" if busy == "near2" else "")
     fleet.ready()
     events = {
         "slow": fleet.schedule("Reboot", "slow1 slow2"),
@@ -157,7 +154,7 @@ def _disturb(fleet: Fleet, events: Dict[str, Event], running: Running) -> None:
     before, hosts = near.not_before, (fleet["near1"], fleet["near2"])
     fleet.simulator.change(near.event_id, not_before=NEAR)
     until(lambda: all(host.record(near)["event"]["not_before"] < before - 300 for host in hosts), timeout=60, what="both have seen it")
-    fleet["near2"].mark("go-on")
+    fleet["near2"].go_on()
 
 
 def test_one_that_is_too_slow_keeps_its_partner_from_being_approved(disturbed: Night) -> None:

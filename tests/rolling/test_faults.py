@@ -20,18 +20,6 @@ from nights import ANY_NUMBER, DAY, Night, committed_before
 Fleets = Callable[..., Fleet]
 # What is waited for in vain.
 SHORT: Dict[str, Any] = {"start_timeout": "12s", "recover_timeout": "30s", "return_timeout": "25s"}
-# What is still at work when everybody else is ready, so that there is a moment before the gate of any.
-BUSY = "rm -f {0}/pool/10-pool; until [ -e {0}/go-on ]; do sleep 0.1; done"
-
-
-def _busy(host: Host) -> None:
-    """Until it may go on, and no longer than its limit."""
-    host.add_handler("10-pool", limit="25s")
-    host.behave("prepare", BUSY.format(host.folder))
-
-
-def _go_on(host: Host) -> None:
-    host.mark("go-on")
 
 
 def _until_state(fleet: Fleet, running: Running, name: str, event: Event, *states: str) -> None:
@@ -215,7 +203,7 @@ def _doubtful(request: pytest.FixtureRequest, fleets: Fleets) -> Night:
         (fleet[name].folder / "pool" / "10-pool").unlink()
     fleet["silent1"].behave("inspect", "code=3")
     fleet["silent1"].behave("prepare", "code=77")
-    _busy(fleet["late1"])
+    fleet["late1"].be_busy("25s")
     events = {
         "grown": fleet.schedule("Reboot", "grown1", start_delay=20.0),
         "wider": fleet.schedule("Reboot", "wider1"),
@@ -236,7 +224,7 @@ def _doubtful(request: pytest.FixtureRequest, fleets: Fleets) -> Night:
     fleet.simulator.change(events["wider"].event_id, resources=["wider1", "wider2"])
     # Numbers begin anew, and one that was there before stands for something else.
     fleet.simulator.set_incarnation("reset1", 1)
-    _go_on(fleet["late1"])
+    fleet["late1"].go_on()
     until(lambda: fleet.posts(events["grown"]) or running.is_over, timeout=120, what="the approval is on its way")
     fleet.simulator.change(events["grown"].event_id, resources=["grown1", "joined1"])
     return Night(fleet, events, running.wait())
@@ -376,8 +364,8 @@ def _dark(request: pytest.FixtureRequest, fleets: Fleets) -> Night:
     fleet.add("witness1 witness2", scope="dark")
     fleet.add("gone1 gone2 lost1 dropped1 rebooted1 away1 sick1 busy1", scope="dark")
     fleet.ready()
-    _busy(fleet["busy1"])
-    _busy(fleet["dropped1"])
+    fleet["busy1"].be_busy("25s")
+    fleet["dropped1"].be_busy("25s")
     fleet["sick1"].behave("recover", "code=1")
     events = {name: fleet.schedule("Reboot", name + "1", start_delay=1.0) for name in ("dropped", "lost", "rebooted", "sick", "busy")}
     events["gone"] = fleet.schedule("Reboot", "gone1 gone2")
@@ -396,8 +384,8 @@ def _dark(request: pytest.FixtureRequest, fleets: Fleets) -> Night:
     _drop(fleet["dropped1"])
     _reboot(fleet["rebooted1"])
     fleet["witness1"].go_dark()
-    _go_on(fleet["dropped1"])
-    _go_on(fleet["busy1"])
+    fleet["dropped1"].go_on()
+    fleet["busy1"].go_on()
     return Night(fleet, events, running.wait())
 
 
@@ -500,14 +488,14 @@ def test_a_connection_that_hangs_holds_nobody_up_for_ever(fleet: Fleet, core: st
     """It answers again when the run has given up waiting for its first answer, and is given back."""
     fleet.add("idle1 hung1 busy1", scope="hung")
     fleet.ready()
-    _busy(fleet["busy1"])
+    fleet["busy1"].be_busy("25s")
     events = {name: fleet.schedule("Reboot", name + "1", start_delay=1.0) for name in ("hung", "busy")}
     running = fleet.begin(core, lease="5m", discover_timeout="3s", **ANY_NUMBER, **SHORT)
     _until_state(fleet, running, "hung1", events["hung"], "PREPARED")
     _until_state(fleet, running, "busy1", events["busy"], "PREPARING")
     time.sleep(1.5)
     fleet["hung1"].hang()
-    _go_on(fleet["busy1"])
+    fleet["busy1"].go_on()
     until(lambda: events["busy"].state != "Scheduled" or running.is_over, timeout=200, what="the other one goes on")
     fleet["hung1"].come_back()
     night = Night(fleet, events, running.wait())

@@ -206,27 +206,15 @@ def _hands(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     # Its own policy would wait until shortly before NotBefore, and so the playbook comes first.
     fleet.add("late1 late2", scope="late", mode="prepare_and_approve")
     fleet.add("quick1", mode="prepare_and_approve", rules=AT_ONCE)
-    _busy(fleet, "quick1")
+    fleet["quick1"].be_busy("300s")
     fleet.ready()
     events = {"late": fleet.schedule("Reboot", "late1"), "quick": fleet.schedule("Reboot", "quick1")}
     quick = fleet["quick1"]
     until(lambda: quick.state(events["quick"]) == "PREPARING", timeout=30, what="its own agent is at work")
     running = fleet.begin(request.param, **ANY_NUMBER)
     running.until("Show the plan", kind="end")
-    _let_go(fleet, "quick1")
+    fleet["quick1"].go_on()
     return Night(fleet, events, running.wait())
-
-
-def _busy(fleet: Fleet, name: str) -> None:
-    """It prepares until it is let go."""
-    host = fleet[name]
-    host.add_handler("10-pool", limit="300s")
-    host.behave("prepare", "rm -f %s/pool/10-pool; while [ ! -e %s/go ]; do sleep 0.2; done" % (host.folder, host.folder))
-
-
-def _let_go(fleet: Fleet, *names: str) -> None:
-    for name in names:
-        fleet[name].mark("go")
 
 
 def test_the_agent_of_a_host_does_nothing_about_what_a_playbook_has_in_hand(hands: Night) -> None:
@@ -306,7 +294,7 @@ def _rivals(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Riv
     fleet.add("one1 one2", scope="one", groups=["half", "first"])
     fleet.add("two1 two2", scope="two", groups=["half", "second"])
     for name in ("same1", "one1"):
-        _busy(fleet, name)
+        fleet[name].be_busy("300s")
     fleet.ready()
     events = {"same": fleet.schedule("Reboot", "same1"), "one": fleet.schedule("Reboot", "one1"), "two": fleet.schedule("Reboot", "two1")}
     options: Dict[str, Any] = {**ANY_NUMBER, "groups": {"half": {"max_unavailable": 1}}}
@@ -314,7 +302,8 @@ def _rivals(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Riv
     for name, event in (("same1", "same"), ("one1", "one")):
         fleet[name].wait(events[event], "PREPARING", timeout=90)
     second = fleet.play(NEWEST, limit="same1,same2,second", run_id="second", **options)
-    _let_go(fleet, "same1", "one1")
+    for name in ("same1", "one1"):
+        fleet[name].go_on()
     return Rivals(fleet, events, first.wait(), second)
 
 

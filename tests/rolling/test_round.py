@@ -10,7 +10,7 @@ from typing import Callable
 import pytest
 from cores import played
 from fleet import Fleet
-from nights import DAY, Night
+from nights import ANY_NUMBER, DAY, Night
 
 
 @played("night")
@@ -19,14 +19,22 @@ def _round(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     fleet.add("web1 web2 web3", scope="web")
     fleet.add("stranger1", scope="stranger")
     fleet.add("stranger2", scope="stranger", managed=False)
+    fleet.add("posted1 witness1 witness2", scope="posted")
     fleet["web3"].behave("prepare", "code=1")
+    fleet["posted1"].be_busy("25s")
     fleet.ready()
     events = {
         "single": fleet.schedule("Reboot", "web1"),
         "failing": fleet.schedule("Reboot", "web3", notice=9 * DAY),
         "stranger": fleet.schedule("Reboot", "stranger1 stranger2"),
+        "posted": fleet.schedule("Reboot", "posted1"),
     }
-    return Night(fleet, events, fleet.play(request.param, max_unavailable="100%", min_available=0))
+    running = fleet.begin(request.param, **ANY_NUMBER)
+    fleet["posted1"].wait(events["posted"], "PREPARING")
+    # It has said what it sees, and is the one that is to post.
+    fleet["witness1"].go_dark()
+    fleet["posted1"].go_on()
+    return Night(fleet, events, running.wait())
 
 
 def test_a_ready_host_is_approved_once_by_another_one_and_comes_back(night: Night) -> None:
@@ -38,6 +46,12 @@ def test_a_ready_host_is_approved_once_by_another_one_and_comes_back(night: Nigh
     assert (host.state(event), host.in_service) == ("CLOSED", True)
     assert host.runs() == ["10-pool prepare", "10-pool recover"]
     assert night.result("single") == "recovered"
+
+
+def test_a_stand_by_posts_when_the_witness_is_dead(night: Night) -> None:
+    (post,) = night.posts("posted")
+    assert (post.vm, post.status) == ("witness2", 200)
+    assert night.went_well("posted", "posted1")
 
 
 def test_a_host_that_fails_is_given_back_and_not_approved(night: Night) -> None:

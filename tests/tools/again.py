@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, cloud_maintenance contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs pytest; tests of real processes and hosts that fail are played once more, alone, when all others are done.
+"""Runs pytest; tests of real processes, sockets and hosts that fail are played once more, alone, when all others are done.
 
 Whoever passes then is unsteady: named in the table of `make test`, and no failure. A real process on a busy machine may come too late for
 a reason that is not ours. What only computes has no such excuse and no second chance; nor have many failures at once.
@@ -19,11 +19,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Set
 
-# Where tests are of real processes and hosts.
-REAL = ("tests/lab/", "tests/lives/", "tests/rehearsal/", "tests/rolling/")
+# Where tests are of real processes and hosts; of the unit tests the files that open sockets or start programs.
+REAL = (
+    "tests/lab/",
+    "tests/lives/",
+    "tests/rehearsal/",
+    "tests/rolling/",
+    "tests/unit/plugins/module_utils/test_contract_client.py",
+    "tests/unit/plugins/module_utils/test_http.py",
+    "tests/unit/roles/event_handlers/ready/",
+    "tests/unit/roles/event_handlers/test_agent.py",
+    "tests/unit/roles/event_handlers/test_webhook.py",
+    "tests/unit/roles/imds_simulator/test_cli.py",
+    "tests/unit/roles/imds_simulator/test_contract_transport.py",
+    "tests/unit/roles/imds_simulator/test_control_plane.py",
+    "tests/unit/roles/imds_simulator/test_fixture.py",
+    "tests/unit/roles/imds_simulator/test_independent_clients.py",
+    "tests/unit/roles/imds_simulator/test_transport.py",
+)
 MOST = 5  # failures of one check that may be chance; more are none
 UNSTEADY = "unsteady: "  # how a line begins that names a test; `everything` and `loud` know it
 AGAIN = "played again: "
+ANEW = "everything is played again from its beginning"
 TESTS_FAILED = 1  # pytest's exit code: all tests were run, and some failed
 ONLY = "--only-these"
 
@@ -128,6 +145,11 @@ def main(arguments: Sequence[str]) -> int:
 def unsteady_in(log: str) -> List[str]:
     """The tests that a log names so."""
     return re.findall(rf"^{UNSTEADY}(.+)$", log, re.MULTILINE)
+
+
+def counted_in(log: str) -> str:
+    """What counts of a log whose tests were all played twice."""
+    return log.rpartition(ANEW)[2]
 
 
 def played_again_in(log: str) -> int:

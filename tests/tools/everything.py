@@ -164,7 +164,7 @@ def _stop(run: Run) -> None:
 
 def _count(text: str) -> Dict[str, int]:
     total: Dict[str, int] = {}
-    for summary in SUMMARY.findall(text):
+    for summary in SUMMARY.findall(again.counted_in(text)):
         for number, what in COUNT.findall(summary):
             key = "failed" if what.startswith("error") else what
             total[key] = total.get(key, 0) + int(number)

@@ -17,6 +17,7 @@ import pytest
 
 again: Any = importlib.import_module("again")
 everything: Any = importlib.import_module("everything")
+loud: Any = importlib.import_module("loud")
 
 # Fails the first time, and whenever it is told to.
 CHANCY = """
@@ -90,3 +91,54 @@ def test_what_only_computes_is_not_played_again(tmp_path: Path) -> None:
 def test_a_run_that_is_good_is_played_once(tmp_path: Path) -> None:
     played = play(tmp_path, lives__test_some="def test_steady():\n    pass\n")
     assert (played.returncode, again.played_again_in(played.stdout)) == (0, 0)
+
+
+# Like ansible-test: says what its pytest says, and stops at the first part with a failure.
+UNITS = """
+import pathlib, sys
+been = pathlib.Path({been!r})
+first = not been.exists()
+been.touch()
+if first or {always!r}:
+    print({said!r})
+    print("=== 1 failed, 6 passed in 1.00s ===")
+    sys.exit(1)
+print("=== 7 passed in 1.00s ===")
+print("=== 20 passed in 1.00s ===")
+"""
+SOCKETS = "FAILED tests/unit/plugins/module_utils/test_http.py::test_a[b c] - NoAnswer: the connection was reset"
+
+
+def units(folder: Path, capfd: Any, said: str, *, always: bool = False) -> Any:
+    program = folder / "units.py"
+    program.write_text(UNITS.format(been=str(folder / "been"), said=said, always=always), encoding="utf-8")
+    code = loud.main([sys.executable, str(program)])
+    return code, capfd.readouterr().out
+
+
+def test_units_of_sockets_have_a_second_chance_with_all_that_was_not_played_because_of_them(tmp_path: Path, capfd: Any) -> None:
+    code, output = units(tmp_path, capfd, SOCKETS)
+    assert code == 0
+    assert again.unsteady_in(output) == ["tests/unit/plugins/module_utils/test_http.py::test_a[b c]"]
+    assert everything._count(output) == {"passed": 27, "unsteady": 1}
+
+
+def test_units_that_fail_twice_fail(tmp_path: Path, capfd: Any) -> None:
+    code, output = units(tmp_path, capfd, SOCKETS, always=True)
+    assert (code, again.unsteady_in(output)) == (1, [])
+    assert everything._count(output) == {"passed": 6, "failed": 1}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "FAILED tests/unit/plugins/module_utils/test_policy.py::test_a - assert 1 == 2",
+        SOCKETS + "\nFAILED tests/unit/plugins/module_utils/test_policy.py::test_a - assert 1 == 2",
+        SOCKETS + "\nERROR tests/unit/plugins/module_utils/test_http.py",
+        "ERROR: something else is wrong",
+    ],
+)
+def test_nothing_else_of_units_has_one(tmp_path: Path, capfd: Any, said: str) -> None:
+    code, output = units(tmp_path, capfd, said)
+    assert (code, again.unsteady_in(output)) == (1, [])
+    assert everything._count(output) == {"passed": 6, "failed": 1}
