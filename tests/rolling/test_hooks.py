@@ -107,7 +107,8 @@ def test_each_knows_its_phase_its_wave_and_the_entries_of_the_plan(order: Night)
         for one in done:
             known = one.result["msg"]
             assert known["phase"] == phase, name
-            assert known["wave"] == (None if phase in once else 1), name
+            # Before ansible-core 2.19 a number that comes out of a template is a string.
+            assert (known["wave"] if phase in once else int(known["wave"])) == (None if phase in once else 1), name
             entries = known["events"]
             if phase == "discover" or name == "before_plan":
                 assert entries == [], name
@@ -263,7 +264,8 @@ def test_a_hook_that_ends_the_play_leads_to_no_approval_and_no_drained_host(ende
         ended.fleet[name].wait_until_back()
         assert ended.fleet[name].runs() == ["10-pool prepare", "10-pool recover"]
     assert ended.run.code == 2
-    assert ended.result("web") == "not_prepared"
+    # They were ready, and nobody has posted it.
+    assert ended.result("web") == "refused"
     assert "web1" in ended.run.message
 
 
