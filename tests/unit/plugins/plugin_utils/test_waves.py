@@ -136,12 +136,21 @@ def test_what_is_over_capacity_shares_with_nobody() -> None:
     assert made.reason("E1").startswith("wave 1 at Wed 2026-11-18 09:00 UTC: rule deletion, start now; not approved")
 
 
-def _behind(first: str = "web_2", **given: Any) -> Made:
+@pytest.mark.parametrize(("tied", "other", "waves"), [(10, 120, ["09:00 h0 h1", "09:27 h2"]), (120, 30, ["09:00 h2", "09:19 h0 h1"])])
+def test_what_is_over_capacity_shares_with_nobody_of_another_group_either(tied: int, other: int, waves: List[str]) -> None:
+    """W-51: whichever comes first."""
+    events = [event("E1", "web_0 web_1", NOW + tied * MINUTE, event_type="Terminate"), event("E2", "web_2", NOW + other * MINUTE, **USER)]
+    made = Made(*events, within="3h", max_unavailable=4, groups={"db": {"max_unavailable": 1, "min_available": 0}}, db="h0 h1")
+    assert made.waves == waves
+    assert made.entry("E1")["over_capacity"]
+
+
+def _behind(first: str = "web_2", second: str = "web_1", **given: Any) -> Made:
     """Between a pause and one that takes long to prepare there is no time for another pause."""
     slow = {**APPROVED, "name": "slow", "event_types": ["Redeploy"], "prepare_budget": "20m"}
     events = [
         event("E0", "web_0", NOW + 80 * MINUTE, event_type="Redeploy"),
-        event("E1", "web_1", NOW + 70 * MINUTE, event_type="Freeze"),
+        event("E1", second, NOW + 70 * MINUTE, event_type="Freeze"),
         event("E2", first, NOW + 40 * MINUTE, event_type="Freeze"),
     ]
     return Made(*events, rules=[slow, {"name": "r", "action": "prepare_and_approve"}], within="3h", **given)
@@ -160,6 +169,12 @@ def test_where_the_earlier_wave_is_full_nobody_joins_it() -> None:
 
 def test_where_a_group_has_no_room_nobody_joins_an_earlier_wave() -> None:
     made = _behind(max_unavailable=3, groups={"db": {"max_unavailable": 1}}, db="h1 h2")
+    assert (made.waves, made.entry("E1")["place"]) == (["09:37 h2", "09:51 h0"], "refused")
+
+
+def test_what_is_over_capacity_does_not_join_an_earlier_wave() -> None:
+    """W-51: there would be room in it for others."""
+    made = _behind(second="web_1 web_4", max_unavailable=4, groups={"db": {"max_unavailable": 1, "min_available": 0}}, db="h1 h4")
     assert (made.waves, made.entry("E1")["place"]) == (["09:37 h2", "09:51 h0"], "refused")
 
 
