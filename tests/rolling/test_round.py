@@ -30,7 +30,7 @@ def _round(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
         "posted": fleet.schedule("Reboot", "posted1"),
     }
     running = fleet.begin(request.param, **ANY_NUMBER)
-    fleet["posted1"].wait(events["posted"], "PREPARING")
+    fleet["posted1"].wait(events["posted"], "PREPARING", timeout=120)
     # It has said what it sees, and is the one that is to post.
     fleet["witness1"].go_dark()
     fleet["posted1"].go_on()
