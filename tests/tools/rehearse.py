@@ -46,6 +46,7 @@ SETTINGS: Mapping[str, str] = {
 }
 LIMIT = 240.0  # seconds; a rehearsal takes a tenth of it
 LOOK = 0.05
+LONGEST_END = 5.0  # seconds in which somebody who is ending may still write
 HEAD_START = 3.0  # seconds
 PATIENCE = 3.0  # seconds between asking a process to end and ending it
 TAIL = 30  # lines of Ansible's own words when it ends without a reason that we know
@@ -453,7 +454,15 @@ class Run:
             end_group(self._process)
         for pid in started:
             end(pid)
-        self._folder.cleanup()
+        until = time.monotonic() + LONGEST_END
+        while True:
+            try:
+                self._folder.cleanup()
+                return
+            except OSError:  # whoever is just ending may write there once more
+                if time.monotonic() > until:
+                    raise
+                time.sleep(LOOK)
 
 
 def environment(folder: Path, events: Path) -> Dict[str, str]:

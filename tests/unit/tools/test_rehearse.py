@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
 from typing import Any, Dict
 
 import pytest
@@ -175,3 +176,35 @@ def test_the_simulators_books_object_to_an_event_that_nobody_approved(simulator:
 
 def test_the_simulators_books_object_to_a_rehearsal_without_an_event(simulator: Any) -> None:
     assert rehearse.books_agree(simulator, rehearse.Course(0.0)) == ["no event was announced"]
+
+
+class Folder:
+    """A folder in which somebody still writes, so many times."""
+
+    def __init__(self, busy: float) -> None:
+        self.busy = busy
+
+    def cleanup(self) -> None:
+        self.busy -= 1
+        if self.busy >= 0:
+            raise OSError("Directory not empty")
+
+
+def closing(folder: Folder) -> Any:
+    run: Any = object.__new__(rehearse.Run)
+    run._folder = folder
+    run._process = subprocess.Popen(["true"], stdin=subprocess.DEVNULL)
+    run._process.wait()
+    return run
+
+
+def test_a_folder_goes_when_whoever_is_ending_has_written_there_for_the_last_time() -> None:
+    folder = Folder(busy=2)
+    closing(folder).close()
+    assert folder.busy == -1
+
+
+def test_a_folder_that_does_not_go_is_not_waited_for_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearse, "LONGEST_END", 0.1)
+    with pytest.raises(OSError, match="not empty"):
+        closing(Folder(busy=float("inf"))).close()
