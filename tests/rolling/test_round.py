@@ -19,7 +19,7 @@ def _round(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     fleet.add("web1 web2 web3", scope="web")
     fleet.add("stranger1", scope="stranger")
     fleet.add("stranger2", scope="stranger", managed=False)
-    fleet.add("posted1 witness1 witness2", scope="posted")
+    fleet.add("witness1 witness2 posted1", scope="posted")
     fleet["web3"].behave("prepare", "code=1")
     fleet["posted1"].be_busy("25s")
     fleet.ready()
