@@ -14,9 +14,9 @@ from fleet import Fleet, until
 from nights import ANY_NUMBER, DAY, Night
 
 # By event, and so by host: what the person types, after how many seconds.
-TYPED: Mapping[str, Any] = {"yes": ("yes", 1.0), "loud": ("  YES ", 1.0), "short": ("y", 1.0), "enter": ("", 1.0), "late": ("yes", 13.0)}
+TYPED: Mapping[str, Any] = {"agreed": ("yes", 1.0), "loud": ("  YES ", 1.0), "short": ("y", 1.0), "enter": ("", 1.0), "late": ("yes", 13.0)}
 ASK_TIMEOUT = "10s"
-APPROVED = ("loud", "yes")
+APPROVED = ("agreed", "loud")
 
 
 @played("questions")
