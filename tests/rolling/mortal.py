@@ -18,7 +18,7 @@ if __name__ == "__main__":
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     command = sys.argv[1:]
     if command[0] == "--terminal":
-        # Standard input is one, and this session's from now on: who reads from it is in the foreground.
+        # Standard input is one, and from now on the controlling one: whoever reads from it is in the foreground.
         command = command[1:]
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.execv(command[0], command)
