@@ -138,10 +138,15 @@ class Host:
         if script:
             path.write_text(script + "\n", encoding="utf-8")
 
+    @property
+    def until_told(self) -> str:
+        """A script that works until the host may go on."""
+        return f"until [ -e {self.folder}/go-on ]; do sleep 0.1; done"
+
     def be_busy(self, limit: str, after: str = "") -> None:
         """Its handler takes it out of service and then prepares until it may go on, but no longer than its limit."""
         self.add_handler("10-pool", limit=limit)
-        self.behave("prepare", f"rm -f {self.folder}/pool/10-pool; until [ -e {self.folder}/go-on ]; do sleep 0.1; done" + after)
+        self.behave("prepare", f"rm -f {self.folder}/pool/10-pool; {self.until_told}{after}")
 
     def go_on(self) -> None:
         self.mark("go-on")

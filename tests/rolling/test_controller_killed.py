@@ -31,8 +31,6 @@ LEASE = 40.0
 NEAR = 110.0
 # Handlers that are at work until the controller is dead; and so at the gate, when they are asked once more, and the host is out of service.
 LIMIT = "25s"
-BUSY = "until [ -e {0}/go-on ]; do sleep 0.1; done"
-BUSY_AT_THE_GATE = "[ -e {0}/pool/10-pool ] || " + BUSY
 FIRST, SECOND = "first", "second"
 
 
@@ -94,7 +92,7 @@ def _kill_in(phase: str, number: int, fleet: Fleet, core: str, names: Mapping[st
     if events["near"].state == "Scheduled":
         fleet.simulator.change(events["near"].event_id, not_before=NEAR)
     for host in fleet.hosts.values():
-        host.mark("go-on")
+        host.go_on()
     return killed
 
 
@@ -103,11 +101,11 @@ def _slow_down(killed: Killed) -> None:
     for host in fleet.hosts.values():
         host.add_handler("10-pool", limit=LIMIT)
         if phase == PREPARE:
-            host.behave("prepare", BUSY.format(host.folder))
+            host.behave("prepare", host.until_told)
         elif phase == GATE and host.name != "far1":
-            host.behave("inspect", BUSY_AT_THE_GATE.format(host.folder))
+            host.behave("inspect", f"[ -e {host.folder}/pool/10-pool ] || {host.until_told}")
         elif phase == RECOVER:
-            host.behave("recover", BUSY.format(host.folder))
+            host.behave("recover", host.until_told)
     if phase != POST:
         return
     for name, event in killed.events.items():
