@@ -406,13 +406,17 @@ def _moved(entry: Mapping[str, Any], planned: Event, event: Event, scene: Scene)
 
 
 def _needed(entry: Mapping[str, Any], scene: Scene, *, moved: bool) -> float:
-    """A wave that begins a little later than planned still tries: what is approved in the end is only what is ready in time."""
+    """A wave that begins a little later than planned still tries: what is approved in the end is only what is ready in time. A wave that is
+    planned as late as is safe always begins a little later.
+    """
     if scene.step != LOOK:
         return 0.0
-    reserve = scene.reserve if entry.get("approves") is True else 0.0
+    budget = _or(number(entry.get("budget")), 0.0)
     if moved:
-        return max(SHORTEST_IN_A_PLAYBOOK, _or(number(entry.get("budget")), 0.0) + reserve)
-    return SHORTEST_IN_A_PLAYBOOK if entry.get("prepares") is True else 0.0
+        return budget + (scene.reserve if entry.get("approves") is True else 0.0)
+    if entry.get("prepares") is not True:
+        return 0.0
+    return SHORTEST_IN_A_PLAYBOOK if entry.get("late") is True else min(SHORTEST_IN_A_PLAYBOOK, budget / 2)
 
 
 def _not_allowed(entry: Mapping[str, Any], event: Event, scene: Scene) -> Optional[str]:

@@ -9,7 +9,7 @@ import shlex
 from typing import Callable, Iterator, Mapping, NamedTuple
 
 import pytest
-from lab import Host, Lab
+from lab import Host, Lab, LabError
 from lab.ansible import folders_of
 from lab.client import ROOT
 from lab.waiting import until
@@ -43,6 +43,13 @@ backend plain
 backend web
     option httpchk GET /health
     server first {first}:80
+frontend kept
+    mode http
+    bind :82
+    default_backend kept
+backend kept
+    mode http
+    server first {first}:80
 """
 # Keeps a connection open until it is stopped.
 CLIENT = (
@@ -55,6 +62,15 @@ connection.connect("/run/haproxy/admin.sock")
 connection.sendall(b"show stat -1 4 -1\\n")
 rows = [line.split(",") for line in connection.makefile()]
 print(*(row[{1}] for row in rows if "/".join(row[:2]) == "{0}"))
+"""
+# The columns are named in the first line.
+SHOW_IDLE = """
+import socket
+connection = socket.socket(socket.AF_UNIX)
+connection.connect("/run/haproxy/admin.sock")
+connection.sendall(b"show servers conn\\n")
+names, *rows = [line.lstrip("# ").split() for line in connection.makefile() if line.strip()]
+print(*(row[names.index("idle_cur")] for row in rows if row[0] == "{0}"))
 """
 
 
@@ -83,8 +99,11 @@ class Ready:
             said[0] = self(phase)
             return said[0].code != NOT_YET
 
-        if said[0].code == NOT_YET:
-            until(is_done, timeout=20, pause=0.2)
+        try:
+            if said[0].code == NOT_YET:
+                until(is_done, timeout=20, pause=0.2)
+        except LabError as error:
+            raise LabError("%s: %s says %r" % (error, self.name, said[0].text)) from error
         return said[0]
 
 
@@ -119,6 +138,10 @@ def status(balancer: Host, name: str) -> str:
 
 def sessions(balancer: Host, name: str) -> str:
     return shown(balancer, name, 4)
+
+
+def idle_connections(balancer: Host, name: str) -> str:
+    return balancer.run("python3", "-c", SHOW_IDLE.format(name)).strip()
 
 
 def shown(balancer: Host, name: str, column: int) -> str:
@@ -160,6 +183,26 @@ def test_a_server_of_haproxy_is_emptied_and_put_back(backend: Host, balancer: Ho
     assert handler("recover").code == DONE
     assert handler("inspect").code == IN
     assert second.until_done("recover").code == DONE
+
+
+@pytest.mark.parametrize("state", ["drain", "maint"])
+def test_a_server_of_haproxy_comes_back_without_the_idle_connections_from_before(backend: Host, balancer: Host, state: str) -> None:
+    """The host goes down and closes nothing; HAProxy would keep the connection for the first request after its return."""
+    socket = "/run/haproxy/admin.sock"
+    handler = Ready(balancer, "haproxy", HAPROXY_SOCKETS=socket, HAPROXY_SERVERS="kept/first", HAPROXY_STATE=state)
+    program = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:82/', timeout=5).read().decode())"
+    assert balancer.run("python3", "-c", program).strip() == "served"
+    assert idle_connections(balancer, "kept/first") != "0"
+    assert handler.until_done("prepare").code == DONE
+    assert idle_connections(balancer, "kept/first") == "0"
+    assert status(balancer, "kept/first") == {"drain": "DRAIN", "maint": "MAINT"}[state]
+    backend.vanish()
+    backend.boot()
+    backend.wait_until_it_serves()
+    backend.run("systemctl", "start", "nginx")
+    assert handler.until_done("recover").code == DONE
+    until(lambda: {status(balancer, name) for name in ("kept/first", "plain/first", "web/first")} == {"UP"})
+    assert balancer.run("python3", "-c", program).strip() == "served"
 
 
 def test_a_server_of_haproxy_that_a_person_took_out_stays_out(backend: Host, balancer: Host) -> None:

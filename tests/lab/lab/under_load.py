@@ -17,8 +17,7 @@ PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
 HAPROXY_PORT = 9999
 # Where the program is that takes a server out of the pool, on the balancer.
 POOL = "/usr/local/lib/pool.py"
-# Whatever is lost is seen: HAProxy repeats nothing and sends nothing elsewhere. Idle connections to a host are given up soon: one that was
-# opened before the host was rebooted is dead, and whoever is sent over it afterwards gets no answer.
+# Whatever is lost is seen: HAProxy repeats nothing and sends nothing elsewhere.
 HAPROXY = """global
     stats socket ipv4@0.0.0.0:%d level admin
 defaults
@@ -28,7 +27,7 @@ defaults
     timeout server 30s
     retries 0
     option httpchk GET /health
-    default-server check inter 500ms fall 2 rise 2 pool-purge-delay 500ms
+    default-server check inter 500ms fall 2 rise 2
 frontend service
     bind :80
     default_backend web

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """On the load balancer of the lab: takes a server out of the pool until nobody uses it any more (leave), puts it back until it serves
-(enter), or says how it is (status). A server that is out, or in, already is as good.
+(enter), or says how it is (status). A server that is out, or in, already is as good. It does what the page on extension points shows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import csv
 import socket
 import sys
 import time
-from typing import Dict
+from typing import Callable, Dict
 
 HAPROXY = ("127.0.0.1", 9999)
 LIMIT = 40.0
@@ -42,16 +42,23 @@ def main(what: str, server: str) -> str:
     if what == "status":
         print(row_of(server)["status"])
         return ""
-    state, done = {"leave": ("drain", is_empty), "enter": ("ready", serves)}[what]
-    said = ask("set server %s state %s" % (server, state)).strip()
+    if what == "enter":
+        return told(server, "ready") or waited(server, serves)
+    # HAProxy closes its idle connections when a server enters maintenance; `drain` again, so that its health is looked at.
+    return told(server, "drain") or waited(server, is_empty) or told(server, "maint") or told(server, "drain")
+
+
+def told(server: str, state: str) -> str:
+    return ask("set server %s state %s" % (server, state)).strip()
+
+
+def waited(server: str, done: Callable[[Dict[str, str]], bool]) -> str:
     end = time.monotonic() + LIMIT
-    while not said:
-        if done(row_of(server)):
-            return ""
+    while not done(row_of(server)):
         if time.monotonic() > end:
-            return "%s: %s is not done after %g s" % (server, what, LIMIT)
+            return "%s is not done after %g s" % (server, LIMIT)
         time.sleep(0.2)
-    return said
+    return ""
 
 
 if __name__ == "__main__":

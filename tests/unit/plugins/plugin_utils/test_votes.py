@@ -272,6 +272,17 @@ def test_a_wave_that_begins_late_still_tries_while_there_is_a_minute() -> None:
     assert refusal(night, "look") == not_prepared("it is too late, 59 s are left and 1 min are needed")
 
 
+@pytest.mark.parametrize(("more", "least"), [({"budget": 60.0}, 30.0), ({"budget": 20.0}, 10.0), ({"budget": 20.0, "late": True}, 60.0)])
+def test_of_a_short_budget_half_is_enough_to_try(more: Dict[str, Any], least: float) -> None:
+    """A wave that is planned as late as is safe begins some seconds after that."""
+    for left, goes in ((least, True), (least - 1, False)):
+        night = Night(entry("E1", "web1 web2", **{**PREPARE_ONLY, **more}))
+        night.now = NOW + 810.0 - left
+        for name in ("web1", "web2"):
+            night.tell(name, answer=night.answer([event("E1", "web1 web2")], seconds=night.now - NOW))
+        assert night.gate("look")["1.1"]["go"] is goes
+
+
 def test_what_loses_its_time_is_refused_and_what_never_had_one_goes_on() -> None:
     night = shared()
     night.show(not_before=None)

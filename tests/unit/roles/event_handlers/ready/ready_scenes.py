@@ -117,6 +117,9 @@ _STATE_COLUMNS = (
     "be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_iweight srv_time_since_last_change "
     "srv_check_status srv_check_result srv_check_health srv_check_state srv_agent_state bk_f_forced_id srv_f_forced_id srv_fqdn srv_port"
 )
+_CONNECTION_COLUMNS = (
+    "bkname/svname bkid/svid addr port - purge_delay used_cur used_max need_est unsafe_nb safe_nb idle_lim idle_cur idle_per_thr[2]"
+)
 _BITS = {"ready": 0, "drain": 8, "maint": 1}
 
 
@@ -126,9 +129,11 @@ class FakeServer:
     def __init__(self, name: str, address: str, port: int = 80) -> None:
         self.backend, self.name = name.split("/")
         self.address, self.port = address, port
-        self.admin, self.sessions, self.rises, self.is_up = 0, 0, 0, True
+        self.admin, self.sessions, self.idle, self.rises, self.is_up = 0, 0, 0, 0, True
 
     def set(self, state: str) -> None:
+        if state == "maint" and not self.admin & 1:
+            self.idle = 0
         self.admin = _BITS[state] | self.admin & 4
         self.is_up = self.is_up and state != "maint"
 
@@ -166,6 +171,9 @@ class FakeHAProxy:
         if words[:2] == ["show", "stat"]:
             lines = ["%s,%s,0,0,%d,0,,0,0,0,0" % (one.backend, one.name, one.sessions) for one in self.servers.values()]
             return "\n".join(["# pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,bout,dreq", *lines])
+        if command == "show servers conn":
+            lines = ["%s/%s 3/1 - 80 - 5000 0 9 2 0 0 -1 %d 0 0" % (one.backend, one.name, one.idle) for one in self.servers.values()]
+            return "\n".join(["# " + _CONNECTION_COLUMNS, *lines])
         if words[:2] == ["set", "server"] and words[3] == "state":
             if self.refuses is not None:
                 return self.refuses

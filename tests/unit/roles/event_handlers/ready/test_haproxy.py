@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List
+from typing import Any, Callable, Dict, List
 
 import pytest
 from ready_scenes import FakeHAProxy, FakeServer, HAProxyScene, Scene, load
@@ -198,6 +198,96 @@ def test_one_haproxy_that_does_not_answer_is_not_in_the_way_of_the_other(scene: 
     assert scene.admin() == [0, 0, 8, 8]
     assert len(scene.kept()) == 1
     assert scene.call("inspect") == (2, words)
+
+
+# --- idle connections ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("state", "admin"), [("drain", 8), ("maint", 1)])
+def test_idle_connections_are_closed_when_the_last_session_has_ended(scene: HAProxyScene, state: str, admin: int) -> None:
+    """HAProxy does so when a server enters maintenance, and from there it goes back to the state that is wanted."""
+    scene.environment["HAPROXY_STATE"] = state
+    first, other = scene.ours()[0], scene.proxies[0].servers["app/web2"]
+    first.sessions, other.idle = 1, 7
+    assert scene.call("prepare").code == 75
+    first.sessions, first.idle = 0, 3
+    assert scene.call("prepare").code == 0
+    assert (first.idle, other.idle) == (0, 7)
+    assert scene.admin() == [admin] * 4
+    words = [command.split()[-1] for command in scene.proxies[0].commands if command.startswith("set server app/web1 ")]
+    assert words == [state, {"drain": "maint", "maint": "drain"}[state], state]
+    assert not [command for command in scene.proxies[0].commands if command.startswith("set server app/web2 ")]
+    assert scene.call("recover").code == 0
+    assert scene.admin() == [0] * 4
+    assert scene.kept() == []
+
+
+def test_where_nothing_is_idle_a_server_is_told_once(scene: HAProxyScene) -> None:
+    assert scene.call("prepare").code == 0
+    assert scene.call("prepare").code == 0
+    assert len([command for command in scene.proxies[0].commands if command.startswith("set server app/web1 ")]) == 1
+
+
+def test_idle_connections_are_left_while_sessions_are(scene: HAProxyScene) -> None:
+    """Those whose time is over may yet end by themselves."""
+    scene.ours()[0].sessions, scene.ours()[0].idle = 1, 3
+    scene.call("prepare")
+    scene.now += 60
+    assert scene.call("prepare").code == 0
+    assert scene.ours()[0].idle == 3
+
+
+@pytest.mark.parametrize("phase", ["recover", "prepare"])
+def test_a_server_that_is_left_half_way_is_this_handlers_all_the_same(
+    scene: HAProxyScene, monkeypatch: pytest.MonkeyPatch, phase: str
+) -> None:
+    """Killed between the two words: nobody else would put it back."""
+    scene.ours()[0].idle = 3
+    module = load("haproxy")
+    tell = module.HAProxy.set_state
+
+    def killed(self: Any, server: Any, state: str) -> None:
+        if state == "drain" and server.place == scene.proxies[0].place and scene.ours()[0].admin == 1:
+            raise KeyboardInterrupt
+        tell(self, server, state)
+
+    monkeypatch.setattr(module.HAProxy, "set_state", killed)
+    with pytest.raises(KeyboardInterrupt):
+        scene.call("prepare")
+    monkeypatch.undo()
+    assert scene.admin() == [1, 8, 8, 8]
+    assert scene.call("inspect").code == 0
+    if phase == "prepare":
+        assert scene.call("prepare").code == 0
+        assert scene.admin() == [8] * 4
+    said = scene.call("recover")
+    assert (said.code, "Somebody else" in said.text) == (0, False)
+    assert scene.admin() == [0] * 4
+
+
+def test_idle_connections_of_a_server_that_a_person_put_into_maintenance_are_left(scene: HAProxyScene) -> None:
+    """W-42: it stays as that person has it."""
+    scene.ours()[0].sessions = 1
+    scene.call("prepare")
+    scene.ours()[0].set("maint")
+    scene.ours()[0].sessions, scene.ours()[0].idle = 0, 2
+    assert scene.call("prepare").code == 0
+    assert scene.admin() == [1, 8, 8, 8]
+    scene.call("recover")
+    assert scene.admin() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("answer", ["Unknown command.", "", "# bkname/svname idle_cur\napp/web1\napp/web1 many\n"])
+def test_a_haproxy_that_does_not_tell_of_idle_connections_keeps_them(
+    scene: HAProxyScene, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    scene.ours()[0].idle = 2
+    for proxy in scene.proxies:
+        known = proxy.answer
+        monkeypatch.setattr(proxy, "answer", lambda command, known=known: answer if command == "show servers conn" else known(command))
+    assert scene.call("prepare").code == 0
+    assert scene.ours()[0].idle == 2
+    assert scene.admin() == [8] * 4
 
 
 # --- which servers -------------------------------------------------------------------------------------------------------
