@@ -412,11 +412,11 @@ def _needed(entry: Mapping[str, Any], scene: Scene, *, moved: bool) -> float:
     if scene.step != LOOK:
         return 0.0
     budget = _or(number(entry.get("budget")), 0.0)
+    reserve = scene.reserve if entry.get("approves") is True else 0.0
+    least = SHORTEST_IN_A_PLAYBOOK if entry.get("late") is True else 0.0
     if moved:
-        return budget + (scene.reserve if entry.get("approves") is True else 0.0)
-    if entry.get("prepares") is not True:
-        return 0.0
-    return SHORTEST_IN_A_PLAYBOOK if entry.get("late") is True else min(SHORTEST_IN_A_PLAYBOOK, budget / 2)
+        return max(least, budget + reserve)
+    return max(least, min(SHORTEST_IN_A_PLAYBOOK, budget / 2 + reserve)) if entry.get("prepares") is True else 0.0
 
 
 def _not_allowed(entry: Mapping[str, Any], event: Event, scene: Scene) -> Optional[str]:

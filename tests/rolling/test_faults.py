@@ -508,6 +508,71 @@ def test_a_connection_that_hangs_holds_nobody_up_for_ever(fleet: Fleet, core: st
     _is_done(night, "busy", "busy1")
 
 
+# --- what takes longer than anybody waits, and what is listed twice -----------------------------------------------------
+
+
+@played("lasting")
+def _lasting(request: pytest.FixtureRequest, fleets: Fleets) -> Night:
+    fleet = fleets()
+    fleet.add("idle1 idle2 endless1 hurried1", scope="lasting")
+    fleet.ready()
+    fleet["hurried1"].be_busy("20s")
+    events = {
+        "endless": fleet.schedule("Reboot", "endless1", runs_for=7200.0, start_delay=1.0),
+        "hurried": fleet.schedule("Reboot", "hurried1", stuck=True),
+    }
+    running = fleet.begin(request.param, lease="5m", **ANY_NUMBER, **{**SHORT, "watch_timeout": "15s"})
+    _until_state(fleet, running, "hurried1", events["hurried"], "PREPARING")
+    fleet.simulator.change(events["hurried"].event_id, not_before=0.0)
+    fleet["hurried1"].go_on()
+    return Night(fleet, events, running.wait())
+
+
+def test_an_event_that_does_not_end_is_an_alarm_and_left_to_the_guard_of_its_host(lasting: Night) -> None:
+    """W-59."""
+    event, host = lasting.events["endless"], lasting.fleet["endless1"]
+    assert len(lasting.posts("endless")) == 1
+    assert lasting.run.code == 2
+    assert "of endless1 is not over" in lasting.run.message
+    assert "what guards its hosts goes on" in lasting.run.message
+    assert lasting.result("endless") == "stuck"
+    assert not host.in_service
+    lasting.fleet.happen(event)
+    host.wait(event, "CLOSED")
+    assert host.in_service
+
+
+def test_what_may_be_starting_while_its_host_gets_ready_is_not_approved(lasting: Night) -> None:
+    """W-16: NotBefore is over and it is still Scheduled; its host goes on getting ready, and there is no time to give it back."""
+    event, host = lasting.events["hurried"], lasting.fleet["hurried1"]
+    assert lasting.nobody_approved("hurried")
+    assert "its NotBefore is over, and so Azure may be starting it" in lasting.run.message
+    assert lasting.result("hurried") == "refused"
+    assert (host.state(event), host.in_service) == ("STAYING", False)
+    lasting.fleet.happen(event)
+    host.wait(event, "CLOSED")
+    assert host.in_service
+    assert host.runs() == ["10-pool prepare", "10-pool recover"]
+
+
+def test_an_event_that_is_listed_again_after_it_was_gone_is_another_one(fleet: Fleet, core: str) -> None:
+    """W-15: its host gets ready afresh, and its approval is another approval."""
+    fleet.add("idle1 again1", scope="again")
+    fleet.ready()
+    first = fleet.schedule("Reboot", "again1")
+    nights = [Night(fleet, {"again": first}, fleet.play(core, **ANY_NUMBER))]
+    fleet["again1"].wait(first, "CLOSED")
+    second = fleet.simulator.relist(first.event_id)
+    nights.append(Night(fleet, {"again": second}, fleet.play(core, **ANY_NUMBER)))
+    fleet["again1"].wait(second, "CLOSED")
+    assert [night.run.code for night in nights] == [0, 0]
+    assert [event.approved_at is not None for event in (first, second)] == [True, True]
+    assert len(fleet.posts()) == 2
+    assert fleet["again1"].record(second)["occurrence"] == 2
+    assert fleet["again1"].runs() == 2 * ["10-pool prepare", "10-pool recover"]
+    assert fleet["again1"].in_service
+
+
 # --- waves that do not end well ------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """On the load balancer of the lab: takes a server out of the pool until nobody uses it any more (leave), puts it back until it serves
-(enter), or says how it is (status). A server that is out, or in, already is as good. It does what the page on extension points shows.
+(enter), or says how it is (status). A server that is out, or in, already is as good. Step by step as the page on extension points has it.
 """
 
 from __future__ import annotations

@@ -272,14 +272,30 @@ def test_a_wave_that_begins_late_still_tries_while_there_is_a_minute() -> None:
     assert refusal(night, "look") == not_prepared("it is too late, 59 s are left and 1 min are needed")
 
 
-@pytest.mark.parametrize(("more", "least"), [({"budget": 60.0}, 30.0), ({"budget": 20.0}, 10.0), ({"budget": 20.0, "late": True}, 60.0)])
+@pytest.mark.parametrize(
+    ("more", "least"),
+    [
+        ({**PREPARE_ONLY, "budget": 60.0}, 30.0),
+        ({**PREPARE_ONLY, "budget": 20.0}, 10.0),
+        ({**PREPARE_ONLY, "budget": 20.0, "late": True}, 60.0),
+        # Whoever approves needs the time to do so as well.
+        ({"budget": 20.0}, 60.0),
+    ],
+)
 def test_of_a_short_budget_half_is_enough_to_try(more: Dict[str, Any], least: float) -> None:
     """A wave that is planned as late as is safe begins some seconds after that."""
     for left, goes in ((least, True), (least - 1, False)):
-        night = Night(entry("E1", "web1 web2", **{**PREPARE_ONLY, **more}))
+        night = Night(entry("E1", "web1 web2", **more))
         night.now = NOW + 810.0 - left
         for name in ("web1", "web2"):
             night.tell(name, answer=night.answer([event("E1", "web1 web2")], seconds=night.now - NOW))
+        assert night.gate("look")["1.1"]["go"] is goes
+
+
+def test_what_is_late_and_moves_nearer_needs_a_minute_all_the_same() -> None:
+    for left, goes in ((60, True), (59, False)):
+        night = Night(entry("E1", "web1 web2", **{**PREPARE_ONLY, "budget": 20.0, "late": True}))
+        night.show(not_before=at(30 + left))
         assert night.gate("look")["1.1"]["go"] is goes
 
 

@@ -228,20 +228,42 @@ def test_where_nothing_is_idle_a_server_is_told_once(scene: HAProxyScene) -> Non
     assert len([command for command in scene.proxies[0].commands if command.startswith("set server app/web1 ")]) == 1
 
 
-def test_idle_connections_are_left_while_sessions_are(scene: HAProxyScene) -> None:
-    """Those whose time is over may yet end by themselves."""
-    scene.ours()[0].sessions, scene.ours()[0].idle = 1, 3
+def test_idle_connections_are_left_where_sessions_are(scene: HAProxyScene) -> None:
+    """Those whose time is over may yet end by themselves. Nothing is in use at the other servers."""
+    scene.ours()[0].sessions = 1
+    for server in scene.ours():
+        server.idle = 3
     scene.call("prepare")
+    assert [server.idle for server in scene.ours()] == [3, 3, 3, 3]
     scene.now += 60
     assert scene.call("prepare").code == 0
-    assert scene.ours()[0].idle == 3
+    assert [server.idle for server in scene.ours()] == [3, 0, 0, 0]
+    assert scene.admin() == [8, 8, 8, 8]
 
 
-@pytest.mark.parametrize("phase", ["recover", "prepare"])
-def test_a_server_that_is_left_half_way_is_this_handlers_all_the_same(
-    scene: HAProxyScene, monkeypatch: pytest.MonkeyPatch, phase: str
-) -> None:
-    """Killed between the two words: nobody else would put it back."""
+def test_who_came_in_while_idle_connections_were_closed_is_waited_for(scene: HAProxyScene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers in maintenance let nobody in, and for that moment they are not."""
+    scene.environment["HAPROXY_STATE"] = "maint"
+    first = scene.ours()[0]
+    first.idle = 3
+    module = load("haproxy")
+    tell = module.HAProxy.set_state
+
+    def somebody_comes(self: Any, server: Any, state: str) -> None:
+        tell(self, server, state)
+        first.sessions = 1 if state == "drain" else first.sessions
+
+    monkeypatch.setattr(module.HAProxy, "set_state", somebody_comes)
+    first.sessions = 1
+    assert scene.call("prepare").code == 75
+    first.sessions, first.idle = 0, 3
+    assert scene.call("prepare").text.endswith(" have 1 session left.")
+    first.sessions = 0
+    assert scene.call("prepare").code == 0
+
+
+def killed_half_way(scene: HAProxyScene) -> None:
+    """Between the two words to the first server, which has idle connections."""
     scene.ours()[0].idle = 3
     module = load("haproxy")
     tell = module.HAProxy.set_state
@@ -251,11 +273,17 @@ def test_a_server_that_is_left_half_way_is_this_handlers_all_the_same(
             raise KeyboardInterrupt
         tell(self, server, state)
 
-    monkeypatch.setattr(module.HAProxy, "set_state", killed)
-    with pytest.raises(KeyboardInterrupt):
-        scene.call("prepare")
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module.HAProxy, "set_state", killed)
+        with pytest.raises(KeyboardInterrupt):
+            scene.call("prepare")
     assert scene.admin() == [1, 8, 8, 8]
+
+
+@pytest.mark.parametrize("phase", ["recover", "prepare"])
+def test_a_server_that_is_left_half_way_is_this_handlers_all_the_same(scene: HAProxyScene, phase: str) -> None:
+    """Nobody else would put it back."""
+    killed_half_way(scene)
     assert scene.call("inspect").code == 0
     if phase == "prepare":
         assert scene.call("prepare").code == 0
@@ -263,6 +291,17 @@ def test_a_server_that_is_left_half_way_is_this_handlers_all_the_same(
     said = scene.call("recover")
     assert (said.code, "Somebody else" in said.text) == (0, False)
     assert scene.admin() == [0] * 4
+
+
+@pytest.mark.parametrize("phase", ["recover", "prepare"])
+def test_whoever_puts_a_server_into_maintenance_after_that_is_somebody_else(scene: HAProxyScene, phase: str) -> None:
+    """W-42: once this handler has set it right the mark is over."""
+    killed_half_way(scene)
+    scene.ours()[3].is_up, scene.ours()[3].rises = phase == "prepare", 5
+    assert scene.call(phase).code == {"prepare": 0, "recover": 75}[phase]
+    scene.ours()[0].set("maint")
+    scene.call("recover")
+    assert scene.admin() == [1, 0, 0, 0]
 
 
 def test_idle_connections_of_a_server_that_a_person_put_into_maintenance_are_left(scene: HAProxyScene) -> None:
