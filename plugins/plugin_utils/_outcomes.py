@@ -272,6 +272,11 @@ class _Event:
     def _is_deletion(self) -> bool:
         return known_as(text(mapping(self.entry.get("event")).get("event_type")), KNOWN_TYPES) in DELETIONS
 
+    @property
+    def _is_only_approved(self) -> bool:
+        """Its hosts had nothing to do for it."""
+        return self.entry.get("prepares") is not True and self.seen.posted
+
     def _result(self) -> str:
         place = _OF_PLACE.get(str(self.place))
         if place is not None:
@@ -289,7 +294,7 @@ class _Event:
         word = host.evidence.get("result")
         if word == NOT_PREPARED and self._was_overtaken(host):
             return HIT_UNPREPARED
-        if word == CANCELLED and (self.seen.started or (self.seen.gone and host.ready)):
+        if word == CANCELLED and (self.seen.started or (self.seen.gone and (host.ready or self._is_only_approved))):
             # A host that is down, or frozen, is not there to see it start.
             return self._word_by_sight(host)
         if word == CANCELLED and host.asked and host.rebooted:
@@ -305,7 +310,7 @@ class _Event:
     def _word_by_sight(self, host: HostView) -> str:
         if not self.seen.started and not self.seen.posted:
             return CANCELLED
-        if host.was_ready:
+        if host.was_ready or self._is_only_approved:
             return RECOVERED
         return HIT_UNPREPARED if self._was_overtaken(host) or not host.asked else NOT_PREPARED
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Dict, List, Mapping, Optional
@@ -15,6 +16,17 @@ from imds_simulator import Event
 HOUR, DAY = 3600.0, 86400.0
 # Everybody may go at once: here each event is looked at alone.
 ANY_NUMBER: Dict[str, Any] = {"max_unavailable": "100%", "min_available": 0}
+# What is waited for in vain.
+SHORT: Dict[str, Any] = {"start_timeout": "12s", "recover_timeout": "30s", "return_timeout": "25s"}
+Task = Dict[str, Any]
+
+
+def task_file(fleet: Fleet, name: str, *tasks: Task) -> str:
+    """The path of a file with these tasks; YAML takes JSON."""
+    path = fleet.folder / "hooks" / (name + ".yml")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(tasks), encoding="utf-8")
+    return str(path)
 
 
 @dataclass(frozen=True)

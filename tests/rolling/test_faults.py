@@ -15,11 +15,9 @@ import pytest
 from cores import NEWEST, played
 from fleet import Fleet, Host, Running, until
 from imds_simulator import Event, Notice
-from nights import ANY_NUMBER, DAY, Night, committed_before
+from nights import ANY_NUMBER, DAY, SHORT, Night, committed_before
 
 Fleets = Callable[..., Fleet]
-# What is waited for in vain.
-SHORT: Dict[str, Any] = {"start_timeout": "12s", "recover_timeout": "30s", "return_timeout": "25s"}
 
 
 def _until_state(fleet: Fleet, running: Running, name: str, event: Event, *states: str) -> None:

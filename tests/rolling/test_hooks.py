@@ -12,20 +12,11 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 import pytest
 from cores import played
 from fleet import Done, Fleet
-from nights import ANY_NUMBER, DAY, Attempts, Night
+from nights import ANY_NUMBER, DAY, Attempts, Night, Task, task_file
 
 PHASES = ("discover", "plan", "prepare", "gate", "approve", "watch", "recover", "publish")
 HOOKS = tuple("%s_%s" % (side, phase) for phase in PHASES for side in ("before", "after"))
 NOTE = "Note where we are"
-Task = Dict[str, Any]
-
-
-def _file(fleet: Fleet, name: str, *tasks: Task) -> str:
-    """The path of a file with these tasks; YAML takes JSON."""
-    path = fleet.folder / "hooks" / (name + ".yml")
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(tasks), encoding="utf-8")
-    return str(path)
 
 
 def _balancer(fleet: Fleet) -> Path:
@@ -55,7 +46,7 @@ def _order(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     fleet = fleets()
     fleet.add("web1 web2 web3", scope="web")
     balancer = _balancer(fleet)
-    note = _file(fleet, "note", {"name": NOTE, "ansible.builtin.debug": {"msg": {"hook": "{{ hook }}", **KNOWN}}})
+    note = task_file(fleet, "note", {"name": NOTE, "ansible.builtin.debug": {"msg": {"hook": "{{ hook }}", **KNOWN}}})
     role = fleet.folder / "roles" / "notifier"
     for name, tasks in (
         ("tasks", [{"name": "Change", "ansible.builtin.command": "true", "changed_when": True, "notify": "Reload"}]),
@@ -64,8 +55,8 @@ def _order(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
         (role / name).mkdir(parents=True)
         (role / name / "main.yml").write_text(json.dumps(tasks), encoding="utf-8")
     hooks: Dict[str, Any] = {name: [{"tasks": note, "vars": {"hook": name}}] for name in HOOKS}
-    hooks["before_prepare"] += [_file(fleet, "drain", _switch("absent", balancer)), {"role": str(role)}]
-    hooks["after_recover"] += [_file(fleet, "undrain", _switch("touch", balancer))]
+    hooks["before_prepare"] += [task_file(fleet, "drain", _switch("absent", balancer)), {"role": str(role)}]
+    hooks["after_recover"] += [task_file(fleet, "undrain", _switch("touch", balancer))]
     fleet.ready()
     events = {"web": fleet.schedule("Reboot", "web1 web2")}
     return Night(fleet, events, fleet.play(request.param, **hooks, **ANY_NUMBER))
@@ -172,7 +163,7 @@ def _troubled(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> N
     fleet.add("hangs1 fine1 late1 ends1")
     balancer = _balancer(fleet)
     hooks: Dict[str, Any] = {
-        "before_prepare": _file(
+        "before_prepare": task_file(
             fleet,
             "before_prepare",
             _switch("absent", balancer),
@@ -180,8 +171,8 @@ def _troubled(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> N
             {"name": "Hang here", "ansible.builtin.raw": "sleep 60", "timeout": 2, "when": "inventory_hostname == 'hangs1'"},
             {"name": "Leave", "ansible.builtin.meta": "end_host", "when": "inventory_hostname == 'ends1'"},
         ),
-        "before_recover": _file(fleet, "before_recover", _switch("touch", balancer)),
-        "after_recover": _file(
+        "before_recover": task_file(fleet, "before_recover", _switch("touch", balancer)),
+        "after_recover": task_file(
             fleet,
             "after_recover",
             {"name": "Fail late", "ansible.builtin.fail": {"msg": "no smoke"}, "when": "inventory_hostname == 'late1'"},
@@ -240,7 +231,7 @@ def _ended(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     fleet.add("web1 web2 web3", scope="web")
     fleet.ready()
     events = {"web": fleet.schedule("Reboot", "web1 web2", notice=DAY)}
-    hook = _file(fleet, "ends", {"name": "That is all", "ansible.builtin.meta": "end_play"})
+    hook = task_file(fleet, "ends", {"name": "That is all", "ansible.builtin.meta": "end_play"})
     return Night(fleet, events, fleet.play(request.param, after_prepare=hook, **ANY_NUMBER))
 
 
@@ -254,7 +245,7 @@ def _once(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Night
     events = {"web": fleet.schedule("Reboot", "web1 web2", notice=DAY)}
     fleet["dead1"].go_dark()
     task = {"name": "Ask the balancer", "ansible.builtin.ping": {}, "run_once": True, "delegate_to": "dead1"}
-    run = fleet.play(request.param, limit="web1,web2,web3", after_prepare=_file(fleet, "once", task), **ANY_NUMBER)
+    run = fleet.play(request.param, limit="web1,web2,web3", after_prepare=task_file(fleet, "once", task), **ANY_NUMBER)
     return Night(fleet, events, run)
 
 
@@ -281,8 +272,8 @@ def test_a_hook_that_runs_once_on_a_dead_host_leads_to_no_approval_and_no_draine
 # --- what is wrong before it begins ---------------------------------------------------------------------------------------
 
 MISTAKES: Mapping[str, Callable[[Fleet], Any]] = {
-    "module": lambda fleet: _file(fleet, "typo", {"name": "Wait", "ansible.builtin.pauze": {"seconds": 1}}),
-    "keyword": lambda fleet: _file(fleet, "keyword", {"name": "Wait", "ansible.builtin.debug": {"msg": "x"}, "wen": True}),
+    "module": lambda fleet: task_file(fleet, "typo", {"name": "Wait", "ansible.builtin.pauze": {"seconds": 1}}),
+    "keyword": lambda fleet: task_file(fleet, "keyword", {"name": "Wait", "ansible.builtin.debug": {"msg": "x"}, "wen": True}),
     "file": lambda fleet: str(fleet.folder / "hooks" / "nowhere.yml"),
     "role": lambda fleet: {"role": str(fleet.folder / "roles" / "nowhere")},
 }

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional
 import pytest
 from ansible_collections.cloud_maintenance.azure.plugins.plugin_utils import _outcomes
 from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.plugin_utils.nights import (
+    APPROVE_ONLY,
     NOW,
     PREPARE_ONLY,
     STARTS,
@@ -69,6 +70,30 @@ def failures(night: Night, **how: Any) -> List[str]:
 
 
 # --- what came of an event -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("started", [True, False])
+@pytest.mark.parametrize("word", ["cancelled", None])
+def test_what_is_only_approved_is_recovered_when_it_is_gone_and_its_hosts_are_back(started: bool, word: Optional[str]) -> None:
+    """They had nothing to do for it, and were down when it started."""
+    night = Night(entry("E1", "web1 web2", **APPROVE_ONLY))
+    night.remember("vote")
+    post(night, "taken")
+    watch(night, "gone", started=started)
+    over(night, "web1", "web2")
+    if word is not None:
+        own(night, word, "web1", "web2")
+    told = night.outcome()
+    assert (told["result"], told["failures"], told["events"][0]["result"]) == ("ok", [], "recovered")
+
+
+def test_what_was_to_be_only_approved_and_was_cancelled_before_is_cancelled() -> None:
+    night = Night(entry("E1", "web1 web2", **APPROVE_ONLY))
+    night.remember("vote")
+    watch(night, "gone")
+    over(night, "web1", "web2")
+    own(night, "cancelled", "web1", "web2")
+    assert result(night) == "cancelled"
 
 
 def test_what_goes_well_is_recovered() -> None:

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, cloud_maintenance contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ways out of a run: nobody is approved who is not there, and nothing stays drained that nobody will put back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Dict
+
+from fleet import Fleet, until
+from nights import ANY_NUMBER, DAY, SHORT, Night, task_file
+
+APPROVE = [{"name": "yes", "action": "approve", "start": "now"}]
+ON_THE_CONTROLLER = {"delegate_to": "localhost", "become": False}
+
+
+def _undrain(fleet: Fleet, pool: Path) -> str:
+    touch = {"path": "%s/{{ inventory_hostname }}" % pool, "state": "touch", "mode": "0644"}
+    return task_file(fleet, "undrain", {"name": "Put it back", "ansible.builtin.file": touch, **ON_THE_CONTROLLER})
+
+
+def test_a_host_that_has_given_its_word_and_misses_that_nobody_is_approved_hears_it_later(fleet: Fleet, core: str) -> None:
+    """W-9: no lease ends a word, and its event is days away."""
+    fleet.add("idle1 word1 drawn1", scope="word")
+    fleet.ready()
+    event = fleet.schedule("Reboot", "word1 drawn1", notice=9 * DAY)
+    host, other = fleet["word1"], fleet["drawn1"]
+    # The other one is asked for its word too, and somebody has put it back meanwhile.
+    other.behave("inspect", "sleep 3; code=1")
+    running = fleet.begin(core, lease="5m", **ANY_NUMBER, **SHORT)
+    until(lambda: host.state(event) == "COMMITTED" or running.is_over, timeout=120, what="the word is given")
+    host.go_dark()
+    running.until("Wait until the host can be reached", host="word1")
+    assert host.state(event) == "COMMITTED"
+    host.come_back()
+    night = Night(fleet, {"word": event}, running.wait())
+    assert night.nobody_approved("word")
+    assert night.result("word") == "refused"
+    for one in (host, other):
+        one.wait(event, "BACKED_OUT")
+        assert one.in_service
+
+
+def test_what_needs_no_preparation_is_not_approved_when_one_of_its_hosts_has_left_the_run(fleet: Fleet, core: str) -> None:
+    fleet.add("idle1 plain1 plain2", scope="plain")
+    fleet.ready()
+    event = fleet.schedule("Reboot", "plain1 plain2")
+    leave = task_file(fleet, "leave", {"name": "Leave", "ansible.builtin.meta": "end_host", "when": "inventory_hostname == 'plain2'"})
+    night = Night(fleet, {"plain": event}, fleet.play(core, rules=APPROVE, before_approve=[leave], **ANY_NUMBER, **SHORT))
+    assert night.entry("plain")["place"] == "waves"
+    assert night.nobody_approved("plain")
+    assert night.run.code == 2
+    assert night.result("plain") == "refused"
+
+
+def test_what_needs_no_preparation_is_approved_unless_a_person_holds_a_host_by_then(fleet: Fleet, core: str) -> None:
+    """W-55: nobody asks such a host for its word."""
+    fleet.add("idle1 free1 held1", scope="free")
+    fleet.ready()
+    events = {"free": fleet.schedule("Reboot", "free1"), "held": fleet.schedule("Reboot", "held1")}
+    hold = "%s --root %s request hold --by ann --for 2h --reason backup" % (fleet.nursery.command, fleet["held1"].folder)
+    late = {"name": "Hold it", "ansible.builtin.command": hold, "changed_when": True, "when": "inventory_hostname == 'held1'"}
+    before = task_file(fleet, "late", {**late, **ON_THE_CONTROLLER})
+    night = Night(fleet, events, fleet.play(core, rules=APPROVE, before_gate=[before], **ANY_NUMBER, **SHORT))
+    assert night.nobody_approved("held")
+    assert "ann" in night.run.message
+    (post,) = night.posts("free")
+    assert post.status == 200
+    assert night.result("free") == "recovered"
+
+
+def test_a_host_that_is_given_back_goes_back_into_its_pool_although_an_extension_point_fails_before(fleet: Fleet, core: str) -> None:
+    fleet.add("idle1 good1 bad1", scope="pair")
+    fleet.ready()
+    fleet["bad1"].behave("prepare", "code=1")
+    event = fleet.schedule("Reboot", "good1 bad1", notice=9 * DAY)
+    pool = fleet.folder / "pool"
+    pool.mkdir()
+    fail = task_file(fleet, "fail", {"name": "Fail", "ansible.builtin.fail": {"msg": "the chat is down"}, **ON_THE_CONTROLLER})
+    hooks: Dict[str, Any] = {"before_recover": [fail], "after_recover": [_undrain(fleet, pool)]}
+    night = Night(fleet, {"pair": event}, fleet.play(core, **hooks, **ANY_NUMBER, **SHORT))
+    assert night.nobody_approved("pair")
+    assert "before_recover failed: the chat is down" in night.run.said
+    assert (pool / "good1").exists()
+    fleet["good1"].wait(event, "BACKED_OUT")
+
+
+def test_what_an_earlier_run_has_taken_out_of_a_pool_goes_back_although_azure_has_begun(fleet: Fleet, core: str) -> None:
+    """W-6, W-24: and what no run has taken out stays out."""
+    fleet.add("idle1 driven1 manual1", scope="pool")
+    fleet.ready()
+    events = {name: fleet.schedule("Reboot", name + "1", runs_for=20.0) for name in ("driven", "manual")}
+    assert fleet["driven1"].ask("request", "prepare", events["driven"].event_id, "--run-id", "earlier")["verdict"] == "ready"
+    pool = fleet.folder / "pool"
+    pool.mkdir()
+    for event in events.values():
+        fleet.simulator.start(event.event_id)
+    run = fleet.play(core, after_recover=[_undrain(fleet, pool)], **ANY_NUMBER)
+    assert Night(fleet, events, run).entry("driven")["place"] == "running"
+    assert fleet["driven1"].in_service
+    assert sorted(path.name for path in pool.iterdir()) == ["driven1"]
+
+
+def test_of_two_events_of_one_host_the_one_that_is_surely_refused_is_given_back(fleet: Fleet, core: str) -> None:
+    """W-36: they go out in one post, and then one by one."""
+    fleet.add("idle1 both1", scope="both")
+    fleet.ready()
+    events = {"good": fleet.schedule("Reboot", "both1", start_delay=1.0), "bad": fleet.schedule("Freeze", "both1", stuck=True)}
+    fleet.simulator.fault("status", status=400, times=None, verb="POST", event_id=events["bad"].event_id)
+    night = Night(fleet, events, fleet.play(core, lease="5m", **ANY_NUMBER, **SHORT))
+    assert events["bad"].approved_at is None
+    assert night.result("bad") == "refused"
+    assert night.result("good") == "recovered"
+    fleet["both1"].wait(events["bad"], "BACKED_OUT")
+    fleet["both1"].wait_until_back()
