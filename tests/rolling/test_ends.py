@@ -88,10 +88,12 @@ def test_a_host_that_is_given_back_goes_back_into_its_pool_although_an_extension
 
 def test_what_an_earlier_run_has_taken_out_of_a_pool_goes_back_although_azure_has_begun(fleet: Fleet, core: str) -> None:
     """W-6, W-24: and what no run has taken out stays out."""
-    fleet.add("idle1 driven1 manual1", scope="pool")
+    fleet.add("idle1 driven1 person1 manual1", scope="pool")
     fleet.ready()
-    events = {name: fleet.schedule("Reboot", name + "1", runs_for=20.0) for name in ("driven", "manual")}
-    assert fleet["driven1"].ask("request", "prepare", events["driven"].event_id, "--run-id", "earlier")["verdict"] == "ready"
+    events = {name: fleet.schedule("Reboot", name + "1", runs_for=20.0) for name in ("driven", "person", "manual")}
+    for name, driver in (("driven", "playbook"), ("person", "ann")):
+        request = ("request", "prepare", events[name].event_id, "--driver", driver, "--run-id", "earlier")
+        assert fleet[name + "1"].ask(*request)["verdict"] == "ready"
     pool = fleet.folder / "pool"
     pool.mkdir()
     for event in events.values():
@@ -114,3 +116,22 @@ def test_of_two_events_of_one_host_the_one_that_is_surely_refused_is_given_back(
     assert night.result("good") == "recovered"
     fleet["both1"].wait(events["bad"], "BACKED_OUT")
     fleet["both1"].wait_until_back()
+
+
+def test_a_host_of_an_earlier_wave_that_stays_out_counts_in_the_next_one(fleet: Fleet, core: str) -> None:
+    """W-39: it was out for its event when it was planned, and nothing has brought it back."""
+    fleet.add("idle1 idle2 kept1 next1", scope="row")
+    fleet.ready()
+    first, second = fleet.schedule("Reboot", "kept1"), fleet.schedule("Reboot", "next1", notice=DAY)
+    host = fleet["kept1"]
+    for request in ("prepare", "commit"):
+        answer = host.ask("request", request, first.event_id, "--driver", "playbook", "--run-id", "earlier", "--lease", "1s")
+        assert answer["ok"], answer
+    # A word that was given to another run, and does not hold any more.
+    host.behave("inspect", "code=1")
+    night = Night(fleet, {"first": first, "second": second}, fleet.play(core, max_unavailable=1, **SHORT))
+    assert night.nobody_approved("first")
+    assert night.untouched("second", "next1")
+    assert not host.in_service
+    assert "beside kept1" in night.run.said
+    assert night.run.code == 2
