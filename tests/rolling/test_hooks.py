@@ -139,12 +139,10 @@ def test_a_handler_that_a_role_notifies_runs_before_the_hosts_prepare(order: Nig
 
 def test_a_drain_by_a_delegated_task_is_undone_by_its_counterpart(order: Night) -> None:
     switched = [one for one in order.run.done if one.task.endswith("Let the balancer know") and one.outcome == "ok"]
-    assert [(one.host, one.result["changed"]) for one in sorted(switched, key=lambda one: (one.at, one.host))] == [
-        ("web1", True),
-        ("web2", True),
-        ("web1", True),
-        ("web2", True),
-    ]
+    assert all(one.result["changed"] for one in switched)
+    # Both at a time, in whatever order.
+    hosts = [one.host for one in sorted(switched, key=lambda one: one.at)]
+    assert [sorted(hosts[:2]), sorted(hosts[2:])] == [["web1", "web2"], ["web1", "web2"]]
     assert sorted(path.name for path in (order.fleet.folder / "balancer").iterdir()) == ["web1", "web2", "web3"]
 
 
