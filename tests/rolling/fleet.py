@@ -34,7 +34,7 @@ PLAYBOOK = "cloud_maintenance.azure.rolling_maintenance"
 LOOK = 0.05
 # For what takes a moment: a host that starts, a process that ends.
 SOON = 30.0
-# For a whole run; one takes a tenth of it.
+# For a whole run; most take a tenth of it, and a night in which hosts are lost half.
 LONGEST_RUN = 420.0
 # Two good answers ten seconds apart, and the handlers.
 BACK = 60.0

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Callable, Iterator, Mapping, NamedTuple
+from typing import Callable, Iterator, List, Mapping, NamedTuple
 
 import pytest
 from lab import Host, Lab, LabError
@@ -55,22 +55,12 @@ backend kept
 CLIENT = (
     "import socket, time; connection = socket.create_connection((%r, 81)); connection.sendall(b'GET / HTTP/1.1\\r\\n'); time.sleep(600)"
 )
-SHOW = """
+ASK = """
 import socket
 connection = socket.socket(socket.AF_UNIX)
 connection.connect("/run/haproxy/admin.sock")
-connection.sendall(b"show stat -1 4 -1\\n")
-rows = [line.split(",") for line in connection.makefile()]
-print(*(row[{1}] for row in rows if "/".join(row[:2]) == "{0}"))
-"""
-# The columns are named in the first line.
-SHOW_IDLE = """
-import socket
-connection = socket.socket(socket.AF_UNIX)
-connection.connect("/run/haproxy/admin.sock")
-connection.sendall(b"show servers conn\\n")
-names, *rows = [line.lstrip("# ").split() for line in connection.makefile() if line.strip()]
-print(*(row[names.index("idle_cur")] for row in rows if row[0] == "{0}"))
+connection.sendall(b"{0}\\n")
+print(connection.makefile().read())
 """
 
 
@@ -141,11 +131,19 @@ def sessions(balancer: Host, name: str) -> str:
 
 
 def idle_connections(balancer: Host, name: str) -> str:
-    return balancer.run("python3", "-c", SHOW_IDLE.format(name)).strip()
+    """Its columns are named in the first line."""
+    names, *rows = [line.lstrip("# ").split() for line in asked(balancer, "show servers conn")]
+    return next(row[names.index("idle_cur")] for row in rows if row[0] == name)
 
 
 def shown(balancer: Host, name: str, column: int) -> str:
-    return balancer.run("python3", "-c", SHOW.format(name, column)).strip()
+    rows = [line.split(",") for line in asked(balancer, "show stat -1 4 -1")]
+    return next(row[column] for row in rows if "/".join(row[:2]) == name)
+
+
+def asked(balancer: Host, command: str) -> List[str]:
+    """HAProxy itself."""
+    return [line for line in balancer.run("python3", "-c", ASK.format(command)).splitlines() if line.strip()]
 
 
 def test_nothing_of_the_image_serves_by_itself(lab: Lab) -> None:
