@@ -44,8 +44,10 @@ EXAMPLES = r"""
 - name: Ask whether the first wave may be posted
   ansible.builtin.debug:
     msg: >-
-      {{ rolling_maintenance__plan.waves[0] | cloud_maintenance.azure.maintenance_gate(plan=rolling_maintenance__plan,
-         options=rolling_maintenance__options, hostvars=hostvars, now=now().timestamp(), step='vote') }}
+      {{ run.rolling_maintenance__plan.waves[0] | cloud_maintenance.azure.maintenance_gate(plan=run.rolling_maintenance__plan,
+         options=run.rolling_maintenance__options, hostvars=hostvars, now=now().timestamp(), step='vote') }}
+  vars:
+    run: "{{ hostvars['localhost'] }}"
 """
 
 RETURN = r"""

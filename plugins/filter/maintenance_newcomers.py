@@ -36,8 +36,10 @@ EXAMPLES = r"""
 - name: Show who was not planned for
   ansible.builtin.debug:
     msg: >-
-      {{ rolling_maintenance__fleet
-         | cloud_maintenance.azure.maintenance_newcomers(rolling_maintenance__plan, rolling_maintenance__posted) }}
+      {{ run.rolling_maintenance__fleet
+         | cloud_maintenance.azure.maintenance_newcomers(run.rolling_maintenance__plan, rolling_maintenance__posted) }}
+  vars:
+    run: "{{ hostvars['localhost'] }}"
 """
 
 RETURN = r"""

@@ -20,6 +20,14 @@ options:
     description: The options by their names without the prefix C(rolling_maintenance_). An empty one has its default.
     type: dict
     required: true
+  hostvars:
+    description: The variables of all hosts. Options count for the whole run, so it is an error if V(hosts) do not have the same.
+    type: dict
+  hosts:
+    description: The names of the hosts of the run.
+    type: list
+    elements: str
+    default: []
 seealso:
   - plugin: cloud_maintenance.azure.maintenance_plan
     plugin_type: filter
@@ -40,15 +48,21 @@ _value:
     hooks_wanted: {description: The extension points that have something in them., type: list, elements: str}
 """
 
-from typing import Any, Dict
+from typing import Any, Dict, Sequence
 
-from ansible_collections.cloud_maintenance.azure.plugins.plugin_utils._edge import as_filter, options_in
+from ansible_collections.cloud_maintenance.azure.plugins.module_utils._errors import ConfigurationError
+from ansible_collections.cloud_maintenance.azure.plugins.plugin_utils._agreement import disagreements
+from ansible_collections.cloud_maintenance.azure.plugins.plugin_utils._edge import as_filter, names_in, options_in
 from ansible_collections.cloud_maintenance.azure.plugins.plugin_utils._options import convert, result_of
 
 
-def maintenance_options(raw: Any) -> Any:
+def maintenance_options(raw: Any, hostvars: Any = None, hosts: Sequence[str] = ()) -> Any:
     converted = convert(raw)
-    return result_of(converted, options_in(converted))
+    options = options_in(converted)
+    problems = disagreements(raw, hostvars, names_in(hosts, "hosts")) if hosts else []
+    if problems:
+        raise ConfigurationError(". ".join(problems) + ".")
+    return result_of(converted, options)
 
 
 class FilterModule:

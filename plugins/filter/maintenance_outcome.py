@@ -36,8 +36,10 @@ EXAMPLES = r"""
 - name: Show what came of the run so far
   ansible.builtin.debug:
     msg: >-
-      {{ (rolling_maintenance__plan | cloud_maintenance.azure.maintenance_outcome(options=rolling_maintenance__options,
+      {{ (run.rolling_maintenance__plan | cloud_maintenance.azure.maintenance_outcome(options=run.rolling_maintenance__options,
          hostvars=hostvars, now=now().timestamp())).summary }}
+  vars:
+    run: "{{ hostvars['localhost'] }}"
 """
 
 RETURN = r"""

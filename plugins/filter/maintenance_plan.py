@@ -77,6 +77,7 @@ _value:
         vm_names: {description: The name of each host in the event., type: dict}
         vm_ids: {description: "The id of the VM of each host, where it is known.", type: dict}
         unmanaged: {description: VMs that it hits and that are no hosts of this run., type: list, elements: str}
+        known_outside: {description: Hosts of the inventory among these., type: list, elements: str}
         allowed_unready: {description: Those of them that may be hit unprepared., type: list, elements: str}
         realm: {description: Subscription and resource group in which its names are looked up., type: dict}
         scope: {description: The scope that was shown it., type: str}

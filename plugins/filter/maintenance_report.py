@@ -28,7 +28,9 @@ options:
 EXAMPLES = r"""
 - name: Show the plan
   ansible.builtin.debug:
-    msg: "{{ (rolling_maintenance__plan | cloud_maintenance.azure.maintenance_report).splitlines() }}"
+    msg: "{{ (run.rolling_maintenance__plan | cloud_maintenance.azure.maintenance_report).splitlines() }}"
+  vars:
+    run: "{{ hostvars['localhost'] }}"
 """
 
 RETURN = r"""

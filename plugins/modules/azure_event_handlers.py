@@ -183,11 +183,12 @@ EXAMPLES = r"""
   cloud_maintenance.azure.azure_event_handlers:
   register: host
 
+# my_run is another one in each run: -e my_run=$(date +%s)
 - name: Get ready, and let the play go on with the answer, whatever it is
   cloud_maintenance.azure.azure_event_handlers:
     request: prepare
     event_id: 602D9444-D2CD-49C7-8624-8643E7171297
-    run_id: "{{ awx_job_id | default('by hand') }}"
+    run_id: "{{ awx_job_id | default(my_run) }}"
     within: 5m
     if_refused: ok
   register: prepared
@@ -196,21 +197,21 @@ EXAMPLES = r"""
   cloud_maintenance.azure.azure_event_handlers:
     request: commit
     event_id: 602D9444-D2CD-49C7-8624-8643E7171297
-    run_id: "{{ awx_job_id | default('by hand') }}"
+    run_id: "{{ awx_job_id | default(my_run) }}"
   when: prepared.ok | default(false)
 
 - name: Write down on the host that the approval is about to be posted
   cloud_maintenance.azure.azure_event_handlers:
     request: sending
     event_id: 602D9444-D2CD-49C7-8624-8643E7171297
-    run_id: "{{ awx_job_id | default('by hand') }}"
+    run_id: "{{ awx_job_id | default(my_run) }}"
     witness: web_5
 
 - name: Write down what became of it
   cloud_maintenance.azure.azure_event_handlers:
     request: approved
     event_id: 602D9444-D2CD-49C7-8624-8643E7171297
-    run_id: "{{ awx_job_id | default('by hand') }}"
+    run_id: "{{ awx_job_id | default(my_run) }}"
     outcome: taken
 
 - name: Wait until the event is gone and the host is back in service
@@ -232,7 +233,7 @@ EXAMPLES = r"""
   cloud_maintenance.azure.azure_event_handlers:
     request: abort
     event_id: 602D9444-D2CD-49C7-8624-8643E7171297
-    run_id: "{{ awx_job_id | default('by hand') }}"
+    run_id: "{{ awx_job_id | default(my_run) }}"
 
 - name: Keep everybody off while a database is restored
   cloud_maintenance.azure.azure_event_handlers:

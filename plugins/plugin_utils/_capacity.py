@@ -51,6 +51,10 @@ class Limit:
         return "of all hosts" if self.name == EVERYBODY else "of the group %s" % self.name
 
     @property
+    def said_with_number(self) -> str:
+        return "%d hosts%s" % (self.hosts, "" if self.name == EVERYBODY else " of the group %s" % self.name)
+
+    @property
     def must_stay(self) -> int:
         """A group of one host has nobody who could stay."""
         return min(self.least_in, max(0, self.hosts - 1))
@@ -307,7 +311,7 @@ class Room:
         beside = " beside %s" % others if others else ""
         if short:
             left = max(0, limit.hosts - together)
-            return "%d of %d hosts %s would be left%s, and %d must stay" % (left, limit.hosts, limit.said, beside, limit.must_stay)
+            return "%d of the %s would be left%s, and %d must stay" % (left, limit.said_with_number, beside, limit.must_stay)
         return "%d %s would be out%s, and at most %d may be" % (together, limit.said, beside, limit.most_out)
 
     def _named(self, index: int, hosts: Set[str], number: int, end: float) -> Iterator[str]:
@@ -382,13 +386,24 @@ def groups_of(hosts: Iterable[Host], limits: Sequence[Limit], gone: Collection[s
 
 
 def capacity_result(
-    limits: Sequence[Limit], groups: Mapping[str, Sequence[int]], out: Mapping[str, Reason], names: Iterable[str]
+    limits: Sequence[Limit],
+    groups: Mapping[str, Sequence[int]],
+    out: Mapping[str, Reason],
+    *,
+    others: Iterable[str],
+    hit: Iterable[str],
 ) -> Dict[str, Any]:
-    """What a gate needs to count again, in plain data."""
-    wanted = {*out, *names}
+    """What a gate needs to count again, in plain data: the groups of whoever may be out, and whom to ask whether he is.
+
+    Asked are these others, and who is out for an event: an earlier wave may have brought him back, or not. Whoever is out for another
+    reason stays so.
+    """
+    asked = {*out, *others} - {name for name, reason in out.items() if reason.event is None}
+    wanted = {*out, *asked, *hit}
     return {
         "limits": [{"name": limit.name, "hosts": limit.hosts, "most_out": limit.most_out, "least_in": limit.least_in} for limit in limits],
         "groups": {name: list(groups.get(name, ())) for name in sorted(wanted)},
+        "asked_again": sorted(asked),
         "out": {
             name: {"why": reason.why, "event": None if reason.event is None else list(reason.event)} for name, reason in sorted(out.items())
         },

@@ -42,6 +42,7 @@ from ._told import (
     number,
     plain,
     same,
+    say_blind,
     sentence,
     sentences,
     text,
@@ -70,6 +71,7 @@ _READY = ("PREPARED", "COMMITTED")
 # States in which a host is after Azure was faster than its preparation.
 _HIT = ("IMPACT", "RECOVERING", "CLOSED")
 _VIEWS = ("absent", "scheduled", "started", "gone")
+_UNEXPLAINED = "Wave %s was begun and has not come to its end, and its hosts go on by themselves: see %s with azure-event-handlers status."
 LOCALHOST = "localhost"
 
 
@@ -221,16 +223,20 @@ class _Run:
     def unexplained(self) -> Iterator[str]:
         """A wave that was not closed, although nothing is known to have gone wrong in it."""
         for wave in items(self.facts(LOCALHOST).get(OPEN)) if self.final and not self.check else ():
-            yield "Wave %s was begun and has not come to its end: look at its hosts." % wave
+            yield _UNEXPLAINED % (wave, ", ".join(self._hosts_of(wave)) or "them")
+
+    def _hosts_of(self, wave: Any) -> List[str]:
+        waves = [mapping(one) for one in items(self.plan.get("waves"))]
+        return [name for one in waves if one.get("number") == wave for name in names(one.get("hosts"))]
 
     def failures(self) -> Iterator[str]:
         """What is wrong with more than one event."""
         changed = sentence(self.plan.get("changed"))
         if changed is not None:
             yield changed + "."
-        blind = names(self.plan.get("blind"))
-        if blind:
-            yield "Nobody knows what Azure announces to %s: no host of their scope has answered." % ", ".join(blind)
+        blind = say_blind(self.plan)
+        if blind is not None:
+            yield blind
         if self.stop is not None:
             yield "The run has stopped: %s." % self.stop
         for name in self.told:
@@ -627,10 +633,13 @@ def _latest(values: Iterable[Any]) -> Optional[str]:
 
 def _summary(run: _Run, events: Sequence[_Event], failures: Sequence[str], result: str) -> Iterator[str]:
     counts = {word: sum(1 for event in events if event.result == word) for word in WORST_FIRST}
-    told = ", ".join("%d %s" % (count, word) for word, count in counts.items() if count) or "Azure announces nothing"
+    told = ", ".join("%d %s" % (count, word) for word, count in counts.items() if count) or _nothing(run)
     yield "%s: %s" % (result, told)
     for event in events:
         yield from event.lines()
+    blind = say_blind(run.plan)
+    if blind is not None and run.check:
+        yield blind
     if failures:
         yield "What went wrong:"
         yield from ("  %s" % failure for failure in failures)
@@ -639,3 +648,7 @@ def _summary(run: _Run, events: Sequence[_Event], failures: Sequence[str], resul
     due = instant(run.plan.get("due_next"))
     if due is not None:
         yield "Due next: %s, event %s" % (say_instant(due), text(run.plan.get("due_next_event")) or "?")
+
+
+def _nothing(run: _Run) -> str:
+    return "Azure announces nothing" if say_blind(run.plan) is None else "no event is known, and not every host could be asked"

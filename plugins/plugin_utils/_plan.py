@@ -18,7 +18,20 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequ
 from ..module_utils._decision import Facts
 from ..module_utils._document import fold
 from ..module_utils._time import HOUR, format_instant
-from ._capacity import EVERYBODY, EventKey, Limit, Reason, Room, capacity_result, deleted, groups_of, hits_of, limits_of, out_of_service
+from ._capacity import (
+    EVERYBODY,
+    EventKey,
+    Limit,
+    Reason,
+    Room,
+    capacity_result,
+    deleted,
+    groups_of,
+    hits_of,
+    limits_of,
+    named_by,
+    out_of_service,
+)
 from ._fleet import Host
 from ._planned import Placed, allowed_of, entry_of, key_of, wave_of
 from ._queue import queued
@@ -124,7 +137,13 @@ def _published(
         "blind": [host.name for host in blind(hosts)],
         "conflicts": [*_conflicts(hosts), *_empty_groups(capacity.limits)],
         "changed": changed,
-        "capacity": capacity_result(capacity.limits, capacity.groups, capacity.out, names | _recounted(names, capacity, facing)),
+        "capacity": capacity_result(
+            capacity.limits,
+            capacity.groups,
+            capacity.out,
+            others=names | _recounted(names, capacity, facing),
+            hit={name for one in placed for name in named_by(one.verdict)},
+        ),
         "counts": {place: sum(1 for entry in entries if entry["place"] == place) for place in PLACES},
     }
 

@@ -60,6 +60,7 @@ def entry_of(one: Placed, facing: Facing) -> Dict[str, Any]:
         "vm_names": _vm_names(verdict),
         "vm_ids": {host.name: host.vm_id for host in verdict.hosts if host.vm_id is not None},
         "unmanaged": list(sighting.unmanaged),
+        "known_outside": list(sighting.known_outside),
         "allowed_unready": allowed_of(verdict, facing),
         "realm": {"subscription": sighting.realm[0], "resource_group": sighting.realm[1]},
         "scope": sighting.scope,

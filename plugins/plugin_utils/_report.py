@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..module_utils._windows import say_instant
-from ._told import entries_of, instant, items, mapping, names, not_before_of, number, plain, sentence, sentences, text
+from ._told import entries_of, instant, items, mapping, names, not_before_of, number, plain, say_blind, sentence, sentences, text
 from ._verdicts import HELD, LEFT, REFUSED, RUNNING, WAVES
 
 WIDTH = 100
@@ -52,7 +52,11 @@ def report(plan: Any, options: Any) -> str:
 
 def _head(plan: Mapping[str, Any], events: int) -> Iterator[str]:
     if not events:
-        yield "Azure announces no maintenance to these hosts."
+        yield (
+            "Azure announces no maintenance to these hosts."
+            if say_blind(plan) is None
+            else "No event is known, and not every host could be asked."
+        )
     else:
         waves = _many(len(items(plan.get("waves"))), "wave")
         said = ["%d in %s" % (_count(plan, WAVES), waves), *("%d %s" % (_count(plan, place), place) for place in _ORDER if place != WAVES)]
@@ -131,9 +135,9 @@ def _table(cells: Sequence[str]) -> List[str]:
 def _foot(plan: Mapping[str, Any], options: Mapping[str, Any], waves: Mapping[float, Mapping[str, Any]]) -> Iterator[str]:
     for key in sorted(waves):
         yield from _wrapped(_say_wave(waves[key]))
-    blind = names(plan.get("blind"))
-    if blind:
-        yield from _wrapped("Nobody knows what Azure announces to %s: no host of their scope has answered." % ", ".join(blind))
+    blind = say_blind(plan)
+    if blind is not None:
+        yield from _wrapped(blind)
     for conflict in sentences(plan.get("conflicts")):
         yield from _wrapped("Look at the inventory: %s." % conflict)
     due = instant(plan.get("due_next"))

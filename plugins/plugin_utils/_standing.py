@@ -88,8 +88,12 @@ def _doubt(members: Sequence[Host], something: bool, facing: Facing) -> Optional
     age = facing.now - min(since, default=facing.now)
     if age >= _FEATURE_IS_YOUNG:
         return None
-    words = "no event is shown, and nobody has asked for longer than %s: Azure may not have begun to announce them"
-    return words % say_duration(max(0.0, age))
+    if age > 0.0:
+        return "no event is shown, and this scope has been watched for %s only: Azure may not have begun to announce events" % say_duration(
+            age
+        )
+    words = "no event is shown, and no agent of this scope is known to watch: is the role event_handlers there, and was this asked as root?"
+    return words + " Azure may not have begun to announce events"
 
 
 def _say_clear(shown: Sequence[Verdict], facing: Facing) -> str:

@@ -34,6 +34,11 @@ _DEEPEST = 40
 
 Told = Mapping[str, Mapping[str, Any]]
 
+_BLIND = (
+    "Nobody knows what Azure announces to %s, for no host of their scope has answered, and Azure goes ahead all the same: ask one with "
+    "azure_scheduled_events_info. The first answer of a scope can take two minutes, see rolling_maintenance_discover_timeout."
+)
+
 
 def told(
     hostvars: Any, names: Iterable[str], keys: Iterable[str], *, unreadable: Tuple[Type[BaseException], ...] = ()
@@ -180,3 +185,9 @@ def azure_starts(not_before: Optional[float]) -> str:
 
 def not_before_of(entry: Mapping[str, Any]) -> Optional[float]:
     return instant(entry.get("not_before") or mapping(entry.get("event")).get("not_before"))
+
+
+def say_blind(plan: Any) -> Optional[str]:
+    """Of whom a plan knows nothing, and what to do about it; None if it knows of everybody."""
+    blind = names(mapping(plan).get("blind"))
+    return _BLIND % ", ".join(blind) if blind else None

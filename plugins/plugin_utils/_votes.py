@@ -10,6 +10,7 @@ host's own answer is a yes; whatever is missing or cannot be understood is a no 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -197,7 +198,7 @@ class _Component:
 
     def _with_room(self, found: Mapping[str, Finding], room: _Room) -> Dict[str, Finding]:
         goes = [key for key, finding in found.items() if finding.kind == GOES]
-        hosts = {name for key in goes for name in names(self._entries[key].get("hosts"))}
+        hosts = {name for key in goes for name in _taken_by(self._entries[key])}
         objection = room.objection(hosts, alone=self._alone) if goes else None
         if objection is None:
             room.take(hosts)
@@ -239,6 +240,11 @@ class _Component:
 def _vm_names(entry: Mapping[str, Any]) -> Dict[str, str]:
     given = mapping(entry.get("vm_names"))
     return {name: given[name] for name in names(entry.get("hosts")) if isinstance(given.get(name), str)}
+
+
+def _taken_by(entry: Mapping[str, Any]) -> List[str]:
+    """Everybody of the inventory whom it hits, also whom this run may not touch."""
+    return [*names(entry.get("hosts")), *names(entry.get("known_outside"))]
 
 
 def _joined(reasons: Sequence[str]) -> str:
@@ -425,8 +431,10 @@ def _not_allowed(entry: Mapping[str, Any], event: Event, scene: Scene) -> Option
         return None
     known = _folded([*_vm_names(entry).values(), *names(entry.get("allowed_unready"))])
     strangers = [name for name in event.resources if fold(name) not in known]
-    if strangers or not event.resources:
-        return "it also hits %s, of whom nobody knows whether they are ready" % (", ".join(strangers) or "nobody knows whom")
+    if not event.resources:
+        return "it names no VM, so nobody can be known to be ready"
+    if strangers:
+        return "it also hits %s, of whom nobody knows whether they are ready" % ", ".join(strangers)
     return _outside_window(mapping(entry.get("window")), scene)
 
 
@@ -577,7 +585,7 @@ class _Room:
         more = " and %d more" % (len(others) - _MOST_NAMES) if len(others) > _MOST_NAMES else ""
         bounds = "at most %d may be, and %d must stay" % (limit.most_out, limit.must_stay)
         beside = " beside %s%s" % (named, more) if named else ""
-        return "%d of %d hosts %s would be out%s: %s" % (together, limit.hosts, limit.said, beside, bounds)
+        return "%d of the %s would be out%s: %s" % (together, limit.said_with_number, beside, bounds)
 
     def _is_in(self, name: str, index: int) -> bool:
         """Of whom the plan does not know, his groups do; of whom nobody knows, it counts everywhere."""
@@ -603,14 +611,18 @@ class _Room:
 
     def _still_out(self, planned: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
         """An earlier wave has ended well, or this one would not have been begun: its hosts are back."""
-        here = _or(number(self._wave.get("number")), 0.0)
-        waves = [mapping(wave) for wave in items(self._plan.get("waves"))]
-        earlier = [wave for wave in waves if _or(number(wave.get("number")), here) < here]
-        over = {key for wave in earlier for component in _components(wave) for key in names(component.get("events"))}
+        over = self._earlier(until=-1)
         for name, given in planned.items():
             reason = mapping(given)
             if "|".join(names(reason.get("event"))) not in over:
                 yield name, sentence(reason.get("why")) or "out of service"
+
+    def _earlier(self, *, until: int) -> Set[str]:
+        """The events of earlier waves. until: 0 also for those of this one that are in another batch of a play."""
+        here = _or(number(self._wave.get("number")), 0.0)
+        waves = [mapping(wave) for wave in items(self._plan.get("waves"))]
+        earlier = [wave for wave in waves if _or(number(wave.get("number")), math.inf) <= here + until]
+        return {key for wave in earlier for component in _components(wave) for key in names(component.get("events"))}
 
     def _touched(self) -> Iterator[Tuple[str, str]]:
         """Hosts of this wave that have been asked to get ready: until they say something else they are."""
@@ -622,14 +634,32 @@ class _Room:
 
     def _hit(self) -> Iterator[Tuple[str, str]]:
         """By what is not in hand, and comes before this wave ends."""
-        end = instant(self._wave.get("end"))
-        for entry in entries_of(self._plan).values():
+        end, earlier = self._end(), self._earlier(until=0) - {key for one in _components(self._wave) for key in names(one.get("events"))}
+        for key, entry in entries_of(self._plan).items():
             event, not_before = mapping(entry.get("event")), not_before_of(entry)
             pause = entry.get("action") == IGNORE and same(event.get("event_type"), FREEZE)
-            coming = not_before is None or not_before < (self._scene.now if end is None else end)
-            if entry.get("place") in (HELD, REFUSED_BY_PLAN, LEFT) and coming and not pause:
-                for name in names(entry.get("hosts")):
+            if pause or (not_before is not None and not_before >= end):
+                continue
+            for name in _taken_by(entry):
+                if entry.get("place") in (HELD, REFUSED_BY_PLAN, LEFT) or (key in earlier and self._awaits(name, event)):
                     yield name, "event %s hits it" % text(event.get("event_id"))
+
+    def _end(self) -> float:
+        """Of this wave, which may have begun later than planned."""
+        begin, end = instant(self._wave.get("begin")), instant(self._wave.get("end"))
+        if end is None:
+            return self._scene.now
+        entries = entries_of(self._plan)
+        keys = [key for component in _components(self._wave) for key in names(component.get("events"))]
+        budgets = [_or(number(mapping(entries.get(key)).get("budget")), 0.0) for key in keys]
+        spent = 0.0 if self._scene.step == LOOK else max(budgets, default=0.0)
+        return max(end, self._scene.now + (0.0 if begin is None else end - begin - spent))
+
+    def _awaits(self, name: str, event: Mapping[str, Any]) -> bool:
+        """Whether a host says that an event of an earlier wave is still to come: it was given back, or that wave was not begun."""
+        status = _status(self._counted.get(name))
+        record = None if status is None or not status.ok else status.record_of(text(event.get("event_id")) or "")
+        return record is not None and record.state != "FOREIGN"
 
 
 def _limits(capacity: Mapping[str, Any]) -> Optional[Tuple[Limit, ...]]:

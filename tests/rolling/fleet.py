@@ -437,6 +437,13 @@ class Running:
         assert self._keyboard is not None
         os.write(self._keyboard, words.encode())
 
+    def answer(self, names: str, words: str) -> None:
+        """What a person types once it is asked about the approval of these hosts."""
+        until(lambda: self.is_over or "of %s, which are ready?" % names in self.output, timeout=120, what="somebody asks about %s" % names)
+        # What is typed before the question is thrown away.
+        time.sleep(1)
+        self.type(words + "\r")
+
     def kill(self, number: int = signal.SIGKILL) -> int:
         """The controller alone, and that it is gone. What it has begun on hosts goes on there."""
         self._process.send_signal(number)

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import json
+import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Dict
 
-from fleet import Fleet, until
+from fleet import AT_ONCE, PLAYBOOK, Fleet, until
 from nights import ANY_NUMBER, DAY, SHORT, Night, task_file
 
+ROLE = "cloud_maintenance.azure.rolling_maintenance"
 APPROVE = [{"name": "yes", "action": "approve", "start": "now"}]
 ON_THE_CONTROLLER = {"delegate_to": "localhost", "become": False}
 
@@ -94,6 +98,9 @@ def test_what_an_earlier_run_has_taken_out_of_a_pool_goes_back_although_azure_ha
     for name, driver in (("driven", "playbook"), ("person", "ann")):
         request = ("request", "prepare", events[name].event_id, "--driver", driver, "--run-id", "earlier")
         assert fleet[name + "1"].ask(*request)["verdict"] == "ready"
+    # A refusal is written down as well, and names nobody.
+    other = ("request", "prepare", events["driven"].event_id, "--driver", "other", "--run-id", "other")
+    assert fleet["driven1"].ask(*other)["verdict"] == "refused"
     pool = fleet.folder / "pool"
     pool.mkdir()
     for event in events.values():
@@ -135,3 +142,106 @@ def test_a_host_of_an_earlier_wave_that_stays_out_counts_in_the_next_one(fleet: 
     assert not host.in_service
     assert "beside kept1" in night.run.said
     assert night.run.code == 2
+
+
+def test_what_is_ready_only_when_its_window_has_closed_is_given_back(fleet: Fleet, core: str) -> None:
+    """An extension point takes longer than anybody thought."""
+    fleet.add("idle1 slow1", scope="slow")
+    fleet.ready()
+    event = fleet.schedule("Reboot", "slow1", notice=9 * DAY)
+    # A minute and a half at least.
+    closes = (datetime.now(timezone.utc) + timedelta(seconds=150)).replace(second=0, microsecond=0)
+    window = {"from": "%02d:00" % ((closes.hour + 22) % 24), "to": closes.strftime("%H:%M"), "timezone": "UTC"}
+    sleep = "until [ $(date +%%s) -gt %d ]; do sleep 0.5; done" % closes.timestamp()
+    waits = {"name": "Wait too long", "ansible.builtin.command": {"argv": ["sh", "-c", sleep]}, "changed_when": False, **ON_THE_CONTROLLER}
+    rules = [{"name": "night", "action": "prepare_and_approve", "start": "window"}]
+    hooks: Dict[str, Any] = {"before_approve": [task_file(fleet, "waits", waits)]}
+    night = Night(fleet, {"slow": event}, fleet.play(core, rules=rules, windows=[window], **hooks, **ANY_NUMBER, **SHORT))
+    assert night.entry("slow")["place"] == "waves"
+    assert night.run.ran("Wait too long")
+    assert night.nobody_approved("slow")
+    assert "its window was open until" in night.run.said
+    assert night.result("slow") == "refused"
+    fleet["slow1"].wait(event, "BACKED_OUT")
+    assert fleet["slow1"].in_service
+
+
+def test_nobody_is_approved_by_what_was_seen_before_hosts_got_ready(fleet: Fleet, core: str) -> None:
+    """W-55: who speaks for the component has nothing to do any more, and one of the others is held."""
+    fleet.add("idle1 lead1 next1", scope="lead")
+    fleet.ready()
+    events = {"over": fleet.schedule("Reboot", "lead1 next1"), "left": fleet.schedule("Freeze", "next1")}
+    rules = [{**AT_ONCE[0], "event_types": ["Reboot"]}, {"name": "yes", "event_types": ["Freeze"], "action": "approve", "start": "now"}]
+    signal = fleet.folder / "cancelled"
+    # So long that everybody is asked again before the wave.
+    wait = {"name": "Wait until Azure has thought better of it", "ansible.builtin.wait_for": {"path": str(signal), "timeout": 90}}
+    hold = "%s --root %s request hold --by ann --for 2h --reason backup" % (fleet.nursery.command, fleet["next1"].folder)
+    late = {"name": "Hold it", "ansible.builtin.command": hold, "changed_when": True, "run_once": True}
+    hooks: Dict[str, Any] = {
+        "after_plan": [task_file(fleet, "wait", {**wait, **ON_THE_CONTROLLER})],
+        "before_gate": [task_file(fleet, "hold", {**late, **ON_THE_CONTROLLER})],
+    }
+    running = fleet.begin(core, rules=rules, **hooks, **ANY_NUMBER, **SHORT)
+    running.until("Show the plan", kind="end")
+    fleet.simulator.cancel(events["over"].event_id)
+    time.sleep(35)
+    signal.touch()
+    night = Night(fleet, events, running.wait())
+    assert night.run.ran("Hold it")
+    assert night.entry("left")["component"] == night.entry("over")["component"]
+    assert night.nobody_approved("left")
+    assert night.run.code == 2
+
+
+def test_an_event_that_was_given_back_takes_room_beside_the_next_wave(fleet: Fleet, core: str) -> None:
+    """W-39: Azure takes that host before the next one is back."""
+    fleet.add("idle1 bad1 good1", scope="row")
+    fleet.ready()
+    fleet["bad1"].behave("prepare", "code=1")
+    events = {"first": fleet.schedule("Reboot", "bad1", notice=720.0), "second": fleet.schedule("Reboot", "good1", notice=DAY)}
+    night = Night(fleet, events, fleet.play(core, max_unavailable=1, **SHORT))
+    assert [night.entry(name)["wave"] for name in events] == [1, 2]
+    fleet["bad1"].wait(events["first"], "BACKED_OUT")
+    assert night.untouched("second", "good1")
+    assert "beside bad1 (event %s hits it)" % events["first"].event_id in night.run.said
+
+
+def test_a_run_that_leaves_out_the_gate_approves_nobody(fleet: Fleet, core: str) -> None:
+    fleet.add("idle1 web1", scope="web")
+    fleet.ready()
+    event = fleet.schedule("Freeze", "web1")
+    book = fleet.folder / "book.yml"
+    points = [{"ansible.builtin.include_role": {"name": ROLE, "tasks_from": point}} for point in ("discover", "plan", "prepare", "approve")]
+    tell = {"ansible.builtin.include_role": {"name": ROLE, "tasks_from": "publish"}}
+    book.write_text(json.dumps([{"hosts": "web1,idle1", "gather_facts": False, "tasks": [*points, tell]}]), encoding="utf-8")
+    night = Night(fleet, {"web": event}, fleet.play(core, playbook=str(book), rules=APPROVE, **ANY_NUMBER, **SHORT))
+    assert night.nobody_approved("web")
+    assert "the entry point gate comes before approve, and was left out" in night.run.said
+
+
+def test_what_goes_wrong_before_the_end_is_said_with_everything_else(fleet: Fleet, core: str) -> None:
+    fleet.add("web1")
+    fleet.ready()
+    event = fleet.schedule("Reboot", "web1")
+    fail = task_file(fleet, "fail", {"name": "Fail", "ansible.builtin.fail": {"msg": "the chat is down"}, **ON_THE_CONTROLLER})
+    night = Night(fleet, {"web": event}, fleet.play(core, before_publish=[fail], **ANY_NUMBER, **SHORT))
+    assert night.run.code == 2
+    assert night.went_well("web", "web1")
+    assert night.run.stats["azure_maintenance_failures"] == ["before_publish failed: the chat is down."]
+    assert night.run.stats["azure_maintenance_result"] == "failed"
+
+
+def test_whoever_asks_after_a_run_is_told_how_it_is_then(fleet: Fleet, core: str) -> None:
+    fleet.add("idle1 near1", scope="near")
+    fleet.ready()
+    event = fleet.schedule("Reboot", "near1", notice=540.0)
+    book = fleet.folder / "book.yml"
+    ask = {"ansible.builtin.include_role": {"name": ROLE, "tasks_from": "gate"}}
+    say = {"name": "Say", "ansible.builtin.debug": {"msg": "{{ rolling_maintenance_gate.why }}"}}
+    asked = {"hosts": "all", "gather_facts": False, "tasks": [ask, say]}
+    book.write_text(json.dumps([asked, {"ansible.builtin.import_playbook": PLAYBOOK}, asked]), encoding="utf-8")
+    night = Night(fleet, {"near": event}, fleet.play(core, playbook=str(book), rules=[{"name": "no", "action": "ignore"}], **SHORT))
+    said = [one.result["msg"] for one in night.run.done if one.task == "Say" and one.host == "near1"]
+    assert len(said) == 2
+    assert all("Reboot of this host in" in words for words in said)
+    assert night.entry("near")["place"] == "left"

@@ -85,6 +85,23 @@ def test_what_was_not_done_is_published_and_ends_the_playbook_with_an_error(upda
     assert "web1" not in update.run.message
 
 
+def test_each_batch_of_a_wave_asks_about_its_own_events(fleet: Fleet, core: str) -> None:
+    fleet.add("one1 two1 idle1", scope="web")
+    fleet.ready()
+    events = {name: fleet.schedule("Reboot", name + "1", notice=DAY) for name in ("one", "two")}
+    plays = [
+        _play("one1,two1", _entry("discover"), _entry("plan")),
+        _play("one1,two1", *[_entry(point) for point in WORK], serial=1),
+        _play("one1,two1", _entry("publish")),
+    ]
+    running = fleet.begin(core, playbook=_book(fleet, *plays), terminal=True, ask=True, **ANY_NUMBER)
+    for name in ("one1", "two1"):
+        running.answer(name, "yes")
+    night = Night(fleet, events, running.wait())
+    assert night.went_well("one", "one1")
+    assert night.went_well("two", "two1")
+
+
 # --- one alone -----------------------------------------------------------------------------------------------------------
 
 BEFORE: Mapping[str, str] = {
@@ -156,7 +173,7 @@ def _question(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> N
         # What a rule leaves to Azure keeps its host in service.
         ("left1", "clear", ["no event is near"]),
         ("out1", "maintenance", ["out1 is PREPARED for event"]),
-        ("young1", "unknown", ["no event is shown", "Azure may not have begun to announce them"]),
+        ("young1", "unknown", ["no event is shown", "Azure may not have begun to announce events"]),
         ("dark1", "unknown", ["there is no answer of the metadata service (dark1: "]),
     ],
 )

@@ -241,12 +241,13 @@ def _crowd(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     fleet.add("tied1 tied2 tied3 tied4", scope="tied", groups=["tied"])
     fleet.add("pair1 pair2", scope="pair", groups=["pair"])
     fleet.ready()
-    events = {"pair": fleet.schedule("Reboot", "pair1 pair2"), "tied": fleet.schedule("Reboot", "tied1 tied2 tied3", notice=75.0)}
+    events = {"pair": fleet.schedule("Reboot", "pair1 pair2"), "tied": fleet.schedule("Reboot", "tied1 tied2 tied3", notice=150.0)}
     groups = {"tied": {"max_unavailable": 1, "min_available": 1}, "pair": {"max_unavailable": 2, "min_available": 1}}
-    # What is only prepared is prepared as late as is safe; the run waits for that.
-    running = fleet.begin(request.param, groups=groups, within="3m", **ANY_NUMBER)
+    # What is only prepared is prepared as late as is safe; the run waits for that. There is time to spare for a machine with other work.
+    rules = [{**rule, "prepare_budget": "80s"} for rule in AT_ONCE]
+    running = fleet.begin(request.param, groups=groups, rules=rules, within="3m", **ANY_NUMBER)
     tied = [fleet[name] for name in ("tied1", "tied2", "tied3")]
-    until(lambda: running.is_over or all(host.state(events["tied"]) == "PREPARED" for host in tied), timeout=90, what="all are prepared")
+    until(lambda: running.is_over or all(host.state(events["tied"]) == "PREPARED" for host in tied), timeout=150, what="all are prepared")
     if events["tied"].state == "Scheduled":
         fleet.simulator.start(events["tied"].event_id)
     return Night(fleet, events, running.wait())
@@ -376,7 +377,7 @@ def _agreement(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> 
     fleet.ready()
     events = {
         # So long that whoever watches sees it started.
-        "web": fleet.schedule("Reboot", "web1", runs_for=8.0),
+        "web": fleet.schedule("Reboot", "web1", runs_for=25.0),
         "night": fleet.schedule("Reboot", "night1", notice=20 * HOUR),
         "week": fleet.schedule("Redeploy", "week1", notice=7 * DAY),
     }
@@ -545,6 +546,7 @@ WRONG: Mapping[str, Any] = {
     },
     "slice": {"extra": {"awx_workflow_job_id": 7, "awx_workflow_job_name": "Maintenance", "awx_job_template_name": "Maintenance"}},
     "everybody": {"allow_unmanaged": "all"},
+    "host": {"before_prepare": [{"tasks": "/etc/drain.yml", "vars": {"member": "{{ inventory_hostname }}"}}]},
 }
 SAYS: Mapping[str, Sequence[str]] = {
     "typo": ["rolling_maintenance_max_unavailble", "there is no such option"],
@@ -552,6 +554,7 @@ SAYS: Mapping[str, Sequence[str]] = {
     "private": ["rolling_maintenance__plan", "rolling_maintenance__askers"],
     "slice": ["slice"],
     "everybody": ["rolling_maintenance_allow_unmanaged", "'all' is not the whole name of one VM"],
+    "host": ["rolling_maintenance_before_prepare", "web1 and web2 do not have the same"],
 }
 
 
@@ -565,6 +568,23 @@ def _refusals(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> A
     for name in ("web1", "web2"):
         fleet[name].go_dark()
     return Attempts(fleet, {name: fleet.play(request.param, **how) for name, how in WRONG.items()})
+
+
+def test_hosts_that_only_the_inventory_names_are_not_forgotten(fleet: Fleet, core: str) -> None:
+    """A play is told its hosts before any of them has variables: it would be all of them."""
+    fleet.add("web1 db1", scope="web")
+    fleet.variables["rolling_maintenance_hosts"] = "web1"
+    fleet.ready()
+    for name in ("web1", "db1"):
+        fleet[name].go_dark()
+    refused = fleet.play(core)
+    assert refused.code == 2
+    assert "rolling_maintenance_hosts is web1, and this play has others as well (db1)." in refused.message
+    assert not [one for one in refused.done if one.outcome == "unreachable"]
+    for how in ({"limit": "web1"}, {"hosts": "web*:!db1"}, {"hosts": "all[0]"}, {"hosts": ["web1"]}):
+        allowed = fleet.play(core, check=True, **how)  # type: ignore[arg-type]
+        assert "this play has others as well" not in allowed.message
+        assert {one.host for one in allowed.done if one.outcome == "unreachable"} == {"web1"}
 
 
 @pytest.mark.parametrize("name", list(WRONG))

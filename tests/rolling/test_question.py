@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any, Callable, Mapping
 
 import pytest
 from cores import played
-from fleet import Fleet, until
-from nights import ANY_NUMBER, DAY, Night
+from fleet import PLAYBOOK, Fleet, until
+from nights import ANY_NUMBER, DAY, SHORT, Night
 
 # By event, and so by host: what the person types, after how many seconds.
 TYPED: Mapping[str, Any] = {"agreed": ("yes", 1.0), "loud": ("  YES ", 1.0), "short": ("y", 1.0), "enter": ("", 1.0), "late": ("yes", 13.0)}
@@ -38,6 +39,28 @@ def _questions(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> 
         time.sleep(seconds)
         running.type(words + "\r")
     return Night(fleet, events, running.wait())
+
+
+def test_a_yes_to_an_earlier_run_of_the_same_process_is_none_to_a_later_one(fleet: Fleet, core: str) -> None:
+    """Both ask of the first component of the first wave."""
+    fleet.add("first1 second1 idle1", scope="web")
+    fleet.ready()
+    events = {"first": fleet.schedule("Reboot", "first1", notice=DAY)}
+    scheduled, book = fleet.folder / "scheduled", fleet.folder / "twice.yml"
+    one = {"name": "Take the hosts through", "ansible.builtin.import_playbook": PLAYBOOK}
+    wait = {"name": "Wait for the next event", "ansible.builtin.wait_for": {"path": str(scheduled), "timeout": 60}}
+    between = {"name": "Come to the next", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [wait]}
+    book.write_text(json.dumps([one, between, one]), encoding="utf-8")
+    running = fleet.begin(core, playbook=str(book), terminal=True, ask=True, ask_timeout=ASK_TIMEOUT, **ANY_NUMBER, **SHORT)
+    running.answer("first1", "yes")
+    running.until("Wait for the next event")
+    events["second"] = fleet.schedule("Reboot", "second1", notice=DAY)
+    scheduled.touch()
+    running.answer("second1", "no")
+    night = Night(fleet, events, running.wait())
+    assert night.went_well("first", "first1")
+    assert night.nobody_approved("second")
+    fleet["second1"].wait(events["second"], "BACKED_OUT")
 
 
 def _is_asked(output: str, name: str) -> bool:

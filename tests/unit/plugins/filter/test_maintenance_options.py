@@ -44,3 +44,13 @@ def test_what_is_wrong_is_said_in_a_sentence(raw: object, words: str) -> None:
     with pytest.raises(AnsibleFilterError) as refused:
         convert(raw)
     assert str(refused.value) == words
+
+
+def test_options_that_hosts_do_not_have_alike_are_refused_in_a_sentence() -> None:
+    hostvars = {"a": {}, "b": {"rolling_maintenance_ask": True}}
+    assert convert({}, hostvars=hostvars, hosts=["a"])["ask"] is False
+    with pytest.raises(AnsibleFilterError) as refused:
+        convert({}, hostvars=hostvars, hosts=["a", "b"])
+    assert str(refused.value).startswith(
+        "maintenance_options: rolling_maintenance_ask: it counts for the whole run, and a and b do not have"
+    )

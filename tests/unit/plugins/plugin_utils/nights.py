@@ -63,6 +63,7 @@ def entry(event_id: str, hosts: str, **changes: Any) -> Dict[str, Any]:
         "hosts": hosts.split(),
         "vm_names": {name: "vm-%s" % name for name in hosts.split()},
         "unmanaged": [],
+        "known_outside": [],
         "allowed_unready": [],
         "realm": REALM,
         "scope": "scope one",

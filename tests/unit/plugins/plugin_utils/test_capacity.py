@@ -222,16 +222,16 @@ READY = Reason("PREPARED for event E1", E1)
         (room(), ["h0", "h1", "h2"], "3 of all hosts would be out, and at most 2 may be"),
         (room(web=["h0", "h1", "h2"]), ["h0", "h3"], None),
         (room(web=["h0", "h1", "h2"]), ["h0", "h1"], "2 of the group web would be out, and at most 1 may be"),
-        (room(2), ["h0", "h1"], "0 of 2 hosts of all hosts would be left, and 1 must stay"),
+        (room(2), ["h0", "h1"], "0 of the 2 hosts would be left, and 1 must stay"),
         (room(1), ["h0"], None),
-        (room(4, most_out=4, least_in=3), ["h0", "h1"], "2 of 4 hosts of all hosts would be left, and 3 must stay"),
+        (room(4, most_out=4, least_in=3), ["h0", "h1"], "2 of the 4 hosts would be left, and 3 must stay"),
         # Beside those who are out.
         (room(out={"h9": REACH}), ["h0"], None),
         (room(out={"h9": REACH}), ["h0", "h1"], "3 of all hosts would be out beside h9 (cannot be reached), and at most 2 may be"),
         (
             room(3, out={"h2": REACH}),
             ["h0", "h1"],
-            "0 of 3 hosts of all hosts would be left beside h2 (cannot be reached), and 1 must stay",
+            "0 of the 3 hosts would be left beside h2 (cannot be reached), and 1 must stay",
         ),
         (room(web=["h0", "h9"], out={"h9": REACH}), ["h1"], None),
         (
@@ -297,7 +297,7 @@ def test_alone_only_what_must_stay_counts() -> None:
     three = ("h0", "h1", "h2")
     assert objection(found, *three) == "3 of all hosts would be out, and at most 1 may be"
     assert objection(found, *three, alone=True) is None
-    assert objection(found, *three, "h3", alone=True) == "0 of 4 hosts of all hosts would be left, and 1 must stay"
+    assert objection(found, *three, "h3", alone=True) == "0 of the 4 hosts would be left, and 1 must stay"
     too_large = found.too_large(three)
     assert too_large is not None
     assert too_large.name == EVERYBODY
@@ -410,10 +410,11 @@ def _fits(
 def test_what_a_gate_counts_with_is_plain_data() -> None:
     limits = (Limit(EVERYBODY, 3, 1, 1), Limit("web", 2, 1, 1))
     groups = {"a": (0, 1), "b": (0,), "c": (0, 1)}
-    found = capacity_result(limits, groups, {"c": READY, "x": REACH}, ["a"])
+    found = capacity_result(limits, groups, {"c": READY, "x": REACH}, others=["a", "x"], hit=["b"])
     assert found == {
         "limits": [{"name": "", "hosts": 3, "most_out": 1, "least_in": 1}, {"name": "web", "hosts": 2, "most_out": 1, "least_in": 1}],
-        "groups": {"a": [0, 1], "c": [0, 1], "x": []},
+        "groups": {"a": [0, 1], "b": [0], "c": [0, 1], "x": []},
+        "asked_again": ["a", "c"],
         "out": {"c": {"why": "PREPARED for event E1", "event": ["e1", "5ub", "rg"]}, "x": {"why": "cannot be reached", "event": None}},
     }
     assert limits_in(json.loads(json.dumps(found))) == limits

@@ -736,9 +736,20 @@ def test_blind_hosts_and_a_plan_that_has_changed_are_failures() -> None:
     assert told["result"] == "failed"
     assert told["failures"] == [
         "the plan has changed since it was approved.",
-        "Nobody knows what Azure announces to db1, db2: no host of their scope has answered.",
+        "Nobody knows what Azure announces to db1, db2, for no host of their scope has answered, and Azure goes ahead all the same: ask "
+        "one with azure_scheduled_events_info. The first answer of a scope can take two minutes, see rolling_maintenance_discover_timeout.",
     ]
     assert told["summary"].endswith("What went wrong:\n  %s\n  %s" % tuple(told["failures"]))
+
+
+@pytest.mark.parametrize(("check", "result"), [(False, "failed"), (True, "planned")])
+def test_no_summary_says_that_nothing_is_announced_where_nobody_has_answered(check: bool, result: str) -> None:
+    night = Night()
+    night.hostvars["localhost"] = {}
+    night.plan["blind"] = ["db1"]
+    told = night.outcome(check=check)
+    assert told["summary"].startswith("%s: no event is known, and not every host could be asked\n" % result)
+    assert told["summary"].count("Nobody knows what Azure announces to db1,") == 1
 
 
 def test_what_went_wrong_on_a_host_is_a_failure_also_when_its_event_is_over() -> None:
@@ -754,7 +765,9 @@ def test_a_wave_that_was_not_closed_is_a_failure_where_nothing_else_is() -> None
     night = shared()
     own(night, "recovered", "web1", "web2")
     night.hostvars["localhost"] = {"rolling_maintenance__open": [1]}
-    assert night.outcome()["failures"] == ["Wave 1 was begun and has not come to its end: look at its hosts."]
+    assert night.outcome()["failures"] == [
+        "Wave 1 was begun and has not come to its end, and its hosts go on by themselves: see web1, web2 with azure-event-handlers status."
+    ]
     assert night.outcome(final=False)["failures"] == []
     assert night.outcome(check=True)["failures"] == []
 

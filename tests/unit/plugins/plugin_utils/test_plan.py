@@ -79,6 +79,7 @@ def test_what_is_due_has_all_that_a_run_needs_to_know() -> None:
         "vm_names": {"h0": "WEB_0"},
         "vm_ids": {"h0": "id of web_0"},
         "unmanaged": [],
+        "known_outside": [],
         "allowed_unready": [],
         "realm": {"subscription": "5ub", "resource_group": "rg"},
         "scope": "scope s",
@@ -338,10 +339,25 @@ def test_a_gate_is_told_whom_to_count_as_long_as_they_are_not_too_many() -> None
     assert made["capacity"] == {
         "limits": [{"name": "", "hosts": 3, "most_out": 2, "least_in": 1}],
         "groups": {"h0": [0], "h1": [0], "ill": [0]},
+        "asked_again": ["h0", "h1"],
         "out": {"ill": {"why": "no quorum", "event": None}},
     }
     fewer = planned(hostvars, rules=[AT_ONCE], max_unavailable=2, recount_at_most=2)
     assert sorted(fewer["capacity"]["groups"]) == ["h0", "ill"]
+    assert fewer["capacity"]["asked_again"] == ["h0"]
+
+
+def test_a_gate_knows_the_groups_of_whoever_is_hit_and_asks_only_those_of_a_wave() -> None:
+    """Where everybody may be out nobody is asked, and still a host of another group takes no room of this one."""
+    hostvars = {
+        "db1": {**heard("db_1", event(names="db_1"), status=status(), rolling_maintenance_scope="s"), "group_names": ["db"]},
+        "web1": {**heard("web_1", event("E2", "web_1"), status=status(handlers_configured=[])), "group_names": ["web"]},
+    }
+    groups = {"db": {"max_unavailable": 1, "min_available": 0}, "web": {"max_unavailable": 1, "min_available": 0}}
+    made = planned(hostvars, rules=[AT_ONCE], max_unavailable="100%", min_available=0, groups=groups)
+    assert places(made) == {"E1": "waves", "E2": "refused"}
+    assert made["capacity"]["groups"] == {"db1": [0, 1], "web1": [0, 2]}
+    assert made["capacity"]["asked_again"] == ["db1"]
 
 
 # --- whom to ask ---------------------------------------------------------------------------------------------------------

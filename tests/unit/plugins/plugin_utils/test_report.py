@@ -113,6 +113,12 @@ def test_nothing_announced(plan: Any) -> None:
     assert report(plan, None) == "Azure announces no maintenance to these hosts."
 
 
+def test_where_nobody_has_answered_nobody_says_that_nothing_is_announced() -> None:
+    told = report({"events": [], "blind": ["web1"]}, None).splitlines()
+    assert told[0] == "No event is known, and not every host could be asked."
+    assert told[1].startswith("Nobody knows what Azure announces to web1, for no host of their scope has answered,")
+
+
 def test_what_cannot_be_understood_is_shown_as_such() -> None:
     plan = {
         "events": [{"key": "x", "event": None, "place": ["waves"], "wave": {}}, {"key": "y", "place": "waves", "hosts": [7], "wave": []}],

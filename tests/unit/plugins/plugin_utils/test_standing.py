@@ -108,8 +108,12 @@ def test_an_empty_document_says_nothing_while_the_feature_is_young(state: Option
 def test_who_does_not_know_says_why() -> None:
     assert told(scope(status=since(60))) == [
         "unknown",
-        "no event is shown, and nobody has asked for longer than 1 min: Azure may not have begun to announce them",
+        "no event is shown, and this scope has been watched for 1 min only: Azure may not have begun to announce events",
     ]
+    assert told(scope(status=status(agent_good_since=None)))[1] == (
+        "no event is shown, and no agent of this scope is known to watch: is the role event_handlers there, and was this asked as root? "
+        "Azure may not have begun to announce events"
+    )
     dark = {"h0": {**listed("web_0"), ANSWER: UNREACHABLE}}
     assert told(dark) == [
         "unknown",

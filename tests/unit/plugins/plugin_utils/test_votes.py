@@ -335,7 +335,7 @@ def test_an_approval_holds_for_everybody_whom_the_event_names() -> None:
     night = shared(event={"resources": ["vm-web1", "vm-web2", "vm-x"]}, allowed_unready=["VM-X"])
     assert night.gate("gate")["1.1"]["ready"] == {E1: ["vm-web1", "vm-web2"]}
     night = Night(entry("E1", "web1 web2", event={"resources": []}))
-    assert "it also hits nobody knows whom" in refusal(night, "look")
+    assert "it names no VM, so nobody can be known to be ready" in refusal(night, "look")
 
 
 # --- what a host says of itself ------------------------------------------------------------------------------------------
@@ -619,7 +619,7 @@ def test_a_host_that_is_out_meanwhile_takes_the_room() -> None:
     for step, said in (("look", not_prepared), ("gate", not_approved)):
         assert night.gate(step, counted={"db1": status()})["1.1"]["go"]
         assert refusal(night, step, counted={"db1": UNREACHABLE}) == said(
-            "3 of 10 hosts of all hosts would be out beside db1 (cannot be reached): at most 2 may be, and 1 must stay"
+            "3 of the 10 hosts would be out beside db1 (cannot be reached): at most 2 may be, and 1 must stay"
         )
 
 
@@ -646,7 +646,7 @@ def test_what_must_stay_stays_also_beside_a_component_that_is_too_large() -> Non
     assert night.gate("gate")["1.1"]["go"]
     night.plan["capacity"]["out"] = out_of_service("db1")
     night.plan["capacity"]["groups"]["db1"] = [0]
-    assert "3 of 3 hosts of all hosts would be out" in refusal(night, "gate")
+    assert "3 of the 3 hosts would be out" in refusal(night, "gate")
 
 
 def test_bounds_of_groups_count_by_the_groups_of_a_host() -> None:
@@ -657,7 +657,7 @@ def test_bounds_of_groups_count_by_the_groups_of_a_host() -> None:
         night.hostvars[name] = {} if groups is None else {"group_names": groups}
         assert night.gate("gate", counted={name: UNREACHABLE})["1.1"]["go"] is goes
     assert refusal(night, "gate", counted={"b": UNREACHABLE}) == not_approved(
-        "3 of 4 hosts of the group web would be out beside b (cannot be reached): at most 2 may be, and 1 must stay"
+        "3 of the 4 hosts of the group web would be out beside b (cannot be reached): at most 2 may be, and 1 must stay"
     )
 
 
@@ -673,7 +673,7 @@ def test_components_of_a_wave_count_together() -> None:
     night.plan["capacity"]["limits"][0]["most_out"] = 1
     verdicts = night.gate("look")
     assert [verdict["go"] for verdict in verdicts.values()] == [True, False]
-    assert "2 of 10 hosts of all hosts would be out beside web1 (in the same wave)" in verdicts["1.2"]["why"]
+    assert "2 of the 10 hosts would be out beside web1 (in the same wave)" in verdicts["1.2"]["why"]
     # Once both are out of service, nobody knows who comes back first.
     night.get_ready()
     assert [verdict["go"] for verdict in night.gate("gate").values()] == [False, False]
@@ -714,6 +714,78 @@ def test_what_comes_before_the_wave_ends_takes_room(changes: Dict[str, Any], goe
     assert night.gate("gate")["1.1"]["go"] is goes
     if not goes:
         assert "db1 (event E7 hits it)" in refusal(night, "gate")
+
+
+@pytest.mark.parametrize(
+    ("told", "changes", "goes"),
+    [
+        (status([record("E7", "BACKED_OUT")]), {}, False),
+        (status([record("E7", "SEEN")]), {}, False),
+        # It is over, or too far away.
+        (status([record("E7", "CLOSED")]), {}, True),
+        (status([record("E7", "FOREIGN")]), {}, True),
+        (status(), {}, True),
+        (status([record("E7", "BACKED_OUT")]), {"not_before": at(1800)}, True),
+        # A pause that nobody minds.
+        (status([record("E7", "SEEN")]), {"action": "ignore", "event": {"event_type": "Freeze"}}, True),
+    ],
+)
+@pytest.mark.parametrize("number", [0, 1])
+def test_what_an_earlier_wave_or_batch_has_not_got_over_takes_room(told: Any, changes: Dict[str, Any], goes: bool, number: int) -> None:
+    """W-39: it was given back, or nobody has begun it, and Azure takes its hosts all the same."""
+    night = limited(2)
+    night.plan["capacity"]["groups"]["db1"] = [0]
+    night.plan["waves"] = [{"number": number, "components": [{"name": "%d.9" % number, "events": [key_of("E7")]}]}, night.wave]
+    night.plan["events"].append(entry("E7", "db1", wave=number, component="%d.9" % number, **changes))
+    for step in ("look", "gate"):
+        assert night.gate(step, counted={"db1": told})["1.1"]["go"] is goes
+    if not goes:
+        assert "db1 (event E7 hits it)" in refusal(night, "gate", counted={"db1": told})
+
+
+def test_the_event_of_a_later_wave_takes_no_room() -> None:
+    night = limited(2)
+    later = {"number": 2, "components": [{"name": "2.1", "events": [key_of("E7")]}]}
+    night.plan["waves"] = [night.wave, later]
+    night.plan["events"].append(entry("E7", "db1", wave=2, component="2.1"))
+    assert night.gate("gate", counted={"db1": status([record("E7", "SEEN")])})["1.1"]["go"]
+
+
+@pytest.mark.parametrize(
+    ("step", "moment", "hit_at", "goes"),
+    [
+        # Planned from 0 to 1800, of which 300 are for getting ready.
+        ("look", 0, 1801, True),
+        ("look", 2, 1801, False),
+        ("gate", 290, 1801, True),
+        ("gate", 302, 1801, False),
+        ("gate", 302, 1810, True),
+    ],
+)
+def test_a_wave_that_begins_late_ends_late(step: str, moment: int, hit_at: int, goes: bool) -> None:
+    """W-39: what is held comes into its time."""
+    night = Night(entry("E1", "web1 web2", not_before=at(9000), event={"not_before": at(9000)}))
+    night.plan["events"].append(entry("E7", "db1", wave=None, component=None, place="held", not_before=at(hit_at)))
+    night.plan["capacity"]["groups"]["db1"] = [0]
+    night.now += moment
+    night.get_ready()
+    for name in ("web1", "web2"):
+        night.hostvars[name]["rolling_maintenance__answer"]["queried_at"] = at(moment)
+    assert night.gate(step)["1.1"]["go"] is goes
+
+
+def test_hosts_of_the_inventory_that_are_not_in_this_run_take_room_too() -> None:
+    """--limit, and rolling_maintenance_allow_unmanaged: nobody gets them ready, and they are out all the same."""
+    resources = {"resources": ["vm-web1", "vm-far1"]}
+    unready = {"unmanaged": ["vm-far1"], "known_outside": ["far1"], "allowed_unready": ["vm-far1"], "event": resources}
+    night = Night(entry("E1", "web1", **unready))
+    night.plan["capacity"]["limits"][0]["most_out"] = 2
+    night.plan["capacity"]["groups"].update(far1=[0], db1=[0])
+    night.get_ready()
+    words = "3 of the 10 hosts would be out beside db1 (cannot be reached): at most 2 may be, and 1 must stay"
+    for step in ("look", "gate"):
+        assert night.gate(step, counted={"db1": status()})["1.1"]["go"]
+        assert words in refusal(night, step, counted={"db1": UNREACHABLE})
 
 
 def test_a_wave_without_an_end_ends_now() -> None:
