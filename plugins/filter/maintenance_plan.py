@@ -105,6 +105,8 @@ _value:
       contains:
         number: {description: From 1 on., type: int}
         begin: {description: When it is expected to begin., type: str}
+        ready: {description: When all its hosts are ready at the latest., type: str}
+        after: {description: How many seconds it takes from there if Azure goes ahead at once., type: float}
         end: {description: When all its hosts are expected to be in service again., type: str}
         hosts: {description: The hosts that are hit., type: list, elements: str}
         guard: {description: An idle host that keeps it company., type: str}

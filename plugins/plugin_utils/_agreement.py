@@ -12,35 +12,40 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ._options import HOOKS, PREFIX, convert, defaults, is_empty
+from ..module_utils._errors import MaintenanceError
+from ._options import HOOKS, PREFIX, convert, defaults
 
-# It may be made of the time, and is worked out once.
-_MAY_DIFFER = ("run_id",)
+# They may be made of the time, are worked out once, and decide nothing.
+_MAY_DIFFER = ("run_id", "evidence_dir")
 
 
 def disagreements(given: Mapping[str, Any], hostvars: Mapping[str, Any], hosts: Sequence[str]) -> List[str]:
     """A sentence for each option that these hosts do not have alike. given: what is read, of which a play or a task may say more."""
     options = [option for option in defaults() if option not in _MAY_DIFFER]
     first = _options_of(hostvars[hosts[0]], options) if hosts else {}
-    asked = [option for option in options if _is_of_hosts(option, given, first)]
+    asked = [option for option in options if _meant(option, given.get(option)) == _meant(option, first.get(option))]
     others: Dict[str, str] = {}
     for host in hosts[1:]:
         its = _options_of(hostvars[host], asked)
-        others.update((option, host) for option in asked if option not in others and its.get(option) != first.get(option))
+        others.update((option, host) for option in asked if option not in others and not _alike(option, its.get(option), first.get(option)))
     return [_say(option, hosts[0], others[option]) for option in asked if option in others]
 
 
 def _options_of(variables: Mapping[str, Any], options: Sequence[str]) -> Dict[str, Any]:
-    """Only what is there is read, for each is a template. An empty one is the default."""
-    found = {option: variables[PREFIX + option] for option in options if PREFIX + option in variables}
-    return {option: value for option, value in found.items() if not is_empty(value)}
+    """Only what is there is read, for each is a template."""
+    return {option: variables[PREFIX + option] for option in options if PREFIX + option in variables}
 
 
-def _is_of_hosts(option: str, given: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
-    """Whether the value that counts is the one among the variables of hosts, or the default since there is none."""
-    if option in first:
-        return bool(given.get(option) == first[option])
-    return bool(convert({option: given.get(option)})[option] == convert({})[option])
+def _alike(option: str, one: Any, other: Any) -> bool:
+    return bool(one == other) or _meant(option, one) == _meant(option, other)
+
+
+def _meant(option: str, value: Any) -> Any:
+    """What an option comes to, which is its default where there is nothing. One that is wrong is like no other."""
+    try:
+        return convert({option: value})[option]
+    except MaintenanceError:
+        return value
 
 
 def _say(option: str, one: str, other: str) -> str:

@@ -191,7 +191,7 @@ def _said(key: Any) -> str:
     return key if isinstance(key, str) and _VARIABLE.fullmatch(key) else quoted(key)
 
 
-def is_empty(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     """A field of a survey that was left empty arrives as an empty text."""
     return value is None or (isinstance(value, str) and not value.strip())
 
@@ -424,7 +424,7 @@ class _Option:
     nothing: bool = False
 
     def converted(self, value: Any) -> Any:
-        if not is_empty(value):
+        if not _is_empty(value):
             return self.convert(value)
         return None if self.nothing else self.convert(self.default)
 

@@ -89,6 +89,8 @@ def wave_of(number: int, wave: Wave, guard: Optional[str], placed: Mapping[Event
     return {
         "number": number,
         "begin": format_instant(wave.begin),
+        "ready": format_instant(wave.ready),
+        "after": wave.after,
         "end": format_instant(wave.end),
         "hosts": hosts,
         "guard": guard,

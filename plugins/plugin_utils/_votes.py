@@ -371,8 +371,8 @@ def _refused_before(key: str, heard: Sequence[Heard], scene: Scene) -> Optional[
     for one in heard:
         for verdict in mapping(one.facts.get(GATE)).values():
             before = mapping(verdict)
-            if before.get("step") in earlier and key in mapping(before.get("refused")):
-                first = mapping(before.get("refused_at")).get(key)
+            first = mapping(before.get("refused_at")).get(key)
+            if key in mapping(before.get("refused")) and (before.get("step") in earlier or first in earlier):
                 return str(first if first in STEPS else before["step"]), sentence(mapping(before["refused"])[key])
     return None
 
@@ -645,15 +645,16 @@ class _Room:
                     yield name, "event %s hits it" % text(event.get("event_id"))
 
     def _end(self) -> float:
-        """Of this wave, which may have begun later than planned."""
-        begin, end = instant(self._wave.get("begin")), instant(self._wave.get("end"))
-        if end is None:
+        """Of this wave, which may have begun earlier or later than planned."""
+        begin, ready, end = (instant(self._wave.get(key)) for key in ("begin", "ready", "end"))
+        if begin is None or ready is None or end is None:
             return self._scene.now
+        until_ready = ready - begin if self._scene.step == LOOK else 0.0
         entries = entries_of(self._plan)
         keys = [key for component in _components(self._wave) for key in names(component.get("events"))]
-        budgets = [_or(number(mapping(entries.get(key)).get("budget")), 0.0) for key in keys]
-        spent = 0.0 if self._scene.step == LOOK else max(budgets, default=0.0)
-        return max(end, self._scene.now + (0.0 if begin is None else end - begin - spent))
+        # What nobody approves is over when Azure is.
+        waits = any(mapping(entries.get(key)).get("approves") is not True for key in keys)
+        return max(self._scene.now + until_ready + _or(number(self._wave.get("after")), 0.0), end if waits else -math.inf)
 
     def _awaits(self, name: str, event: Mapping[str, Any]) -> bool:
         """Whether a host says that an event of an earlier wave is still to come: it was given back, or that wave was not begun."""

@@ -38,9 +38,14 @@ Urgency = Tuple[bool, float, float, EventKey]
 
 @dataclass(frozen=True)
 class Wave:
-    """Components that are handled at the same time. Its number is its place, from one on."""
+    """Components that are handled at the same time. Its number is its place, from one on.
+
+    ready: when all its hosts are; after: how much longer it takes if Azure is told to go ahead then.
+    """
 
     begin: float
+    ready: float
+    after: float
     end: float
     components: Tuple[Component, ...]
 
@@ -214,7 +219,8 @@ class _Wave:
 
     def closed(self) -> Wave:
         in_order = sorted((unit.component for unit in self.units), key=lambda component: component.verdicts[0].sighting.order)
-        return Wave(self.begin, self.end, tuple(in_order))
+        ready = self.begin + self._slowest * self._facing.rounds(len(self.hosts))
+        return Wave(self.begin, ready, self._after, self.end, tuple(in_order))
 
     def _ready_with(self, unit: _Unit) -> float:
         rounds = self._facing.rounds(len(self.hosts) + len(unit.hosts))

@@ -248,6 +248,8 @@ def _crowd(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     running = fleet.begin(request.param, groups=groups, rules=rules, within="3m", **ANY_NUMBER)
     tied = [fleet[name] for name in ("tied1", "tied2", "tied3")]
     until(lambda: running.is_over or all(host.state(events["tied"]) == "PREPARED" for host in tied), timeout=150, what="all are prepared")
+    # And have said so.
+    running.until("See that everybody is ready", kind="end", timeout=60)
     if events["tied"].state == "Scheduled":
         fleet.simulator.start(events["tied"].event_id)
     return Night(fleet, events, running.wait())

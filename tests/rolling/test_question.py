@@ -45,6 +45,8 @@ def test_a_yes_to_an_earlier_run_of_the_same_process_is_none_to_a_later_one(flee
     """Both ask of the first component of the first wave."""
     fleet.add("first1 second1 idle1", scope="web")
     fleet.ready()
+    # Whoever looks at more of a host than is asked for is lost here.
+    fleet.variables["secret"] = "{{ lookup('ansible.builtin.file', '/nowhere/at/all') }}"
     events = {"first": fleet.schedule("Reboot", "first1", notice=DAY)}
     scheduled, book = fleet.folder / "scheduled", fleet.folder / "twice.yml"
     one = {"name": "Take the hosts through", "ansible.builtin.import_playbook": PLAYBOOK}

@@ -158,6 +158,8 @@ class Night:
         self.wave: Dict[str, Any] = {
             "number": 1,
             "begin": at(0),
+            "ready": at(300),
+            "after": 1500.0,
             "end": at(1800),
             "hosts": hosts,
             "guard": "idle1",

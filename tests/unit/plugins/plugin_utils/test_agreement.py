@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict
 
 import pytest
@@ -27,6 +28,10 @@ def hosts(**values: Any) -> Dict[str, Dict[str, Any]]:
         (hosts(a=None, b=NIGHT, c=NIGHT), [], "b"),
         (hosts(a=NIGHT, b=NIGHT, c=None), NIGHT, "c"),
         (hosts(a=NIGHT, b=[]), NIGHT, "b"),
+        # Said in another way, or said although it is the default.
+        (hosts(a=NIGHT, b=json.dumps(NIGHT)), NIGHT, None),
+        (hosts(a=None, b=[]), [], None),
+        (hosts(a=NIGHT, b="no list"), NIGHT, "b"),
         # A play or a task has said something else.
         (hosts(a=None, b=NIGHT), NIGHT, None),
         (hosts(a=NIGHT, b=None), [], None),
@@ -58,11 +63,10 @@ def test_the_hosts_themselves_are_no_variable_of_a_group() -> None:
     assert said.endswith("a and b do not have the same: give it with -e")
 
 
-def test_the_name_of_a_run_may_be_made_of_the_time() -> None:
-    assert (
-        disagreements({"run_id": "1"}, {"a": {"rolling_maintenance_run_id": "1"}, "b": {"rolling_maintenance_run_id": "2"}}, ["a", "b"])
-        == []
-    )
+@pytest.mark.parametrize("option", ["run_id", "evidence_dir"])
+def test_what_may_be_made_of_the_time_is_read_once(option: str) -> None:
+    hostvars = {name: {"rolling_maintenance_" + option: "/of/" + name} for name in ("a", "b")}
+    assert disagreements({option: "/of/a"}, hostvars, ["a", "b"]) == []
 
 
 def test_what_belongs_to_a_host_may_differ() -> None:

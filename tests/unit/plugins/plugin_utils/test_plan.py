@@ -105,7 +105,9 @@ def test_what_is_due_has_all_that_a_run_needs_to_know() -> None:
         {
             "number": 1,
             "begin": "2026-11-18T09:00:00Z",
+            "ready": "2026-11-18T09:01:00Z",
             # A minute to prepare, one to approve, ten for the reboot, five to be back, two to recover, ten seconds to settle.
+            "after": 1090.0,
             "end": "2026-11-18T09:19:10Z",
             "hosts": ["h0"],
             "guard": "h1",

@@ -774,6 +774,15 @@ def test_a_wave_that_begins_late_ends_late(step: str, moment: int, hit_at: int, 
     assert night.gate(step)["1.1"]["go"] is goes
 
 
+@pytest.mark.parametrize(("approves", "goes"), [(True, True), (False, False)])
+def test_a_wave_that_begins_early_ends_early_unless_it_waits_for_azure(approves: bool, goes: bool) -> None:
+    night = Night(entry("E1", "web1 web2", **({} if approves else PREPARE_ONLY)))
+    night.wave.update(begin=at(1800), ready=at(2100), end=at(3600))
+    night.plan["events"].append(entry("E7", "db1", wave=None, component=None, place="held", not_before=at(1900)))
+    night.plan["capacity"]["groups"]["db1"] = [0]
+    assert night.gate("look")["1.1"]["go"] is goes
+
+
 def test_hosts_of_the_inventory_that_are_not_in_this_run_take_room_too() -> None:
     """--limit, and rolling_maintenance_allow_unmanaged: nobody gets them ready, and they are out all the same."""
     resources = {"resources": ["vm-web1", "vm-far1"]}
@@ -869,3 +878,21 @@ def test_verdicts_are_plain_data() -> None:
     for step in STEPS:
         verdicts: Mapping[str, Any] = night.gate(step)
         assert json.loads(json.dumps(verdicts)) == verdicts
+
+
+def test_what_was_refused_at_the_first_look_stays_so_however_often_it_is_checked() -> None:
+    """Its host has not entered the wave: no extension point has run there."""
+    night = Night(entry("E1", "web1 web3", **APPROVE_ONLY), entry("E2", "web1 web2"))
+    night.hostvars["web3"]["rolling_maintenance__answer"] = night.answer([])
+    verdicts = night.gate("look")
+    assert verdicts["1.1"]["events"] == [E2]
+    shown = [one["event"] for one in night.entries.values()]
+    night.hostvars["web3"]["rolling_maintenance__answer"] = night.answer(shown)
+    night.get_ready()
+    for _time in range(3):
+        # Every host of a component keeps what it has found.
+        for name in ("web1", "web2", "web3"):
+            night.hostvars[name]["rolling_maintenance__gate"] = verdicts
+        verdicts = night.gate("gate")
+        assert verdicts["1.1"]["events"] == [E2]
+        assert verdicts["1.1"]["refused_at"] == {E1: "look"}
