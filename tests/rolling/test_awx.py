@@ -155,7 +155,7 @@ def test_the_job_after_it_carries_out_the_plan_that_was_approved(workflow: Workf
     assert len(workflow.fleet.posts(workflow.events["web"])) == 1
     assert workflow.fleet["web1"].runs() == ["10-pool prepare", "10-pool recover"]
     assert workflow.fleet["web1"].in_service
-    assert workflow.fleet.evidence_of(workflow.events["web"])["run"] == "awx 42"
+    assert workflow.fleet.evidence_of(workflow.events["web"])["run"] == "42"
 
 
 def test_a_job_with_a_plan_of_another_day_does_nothing_and_says_so(workflow: Workflow) -> None:

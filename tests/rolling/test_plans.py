@@ -241,7 +241,10 @@ def _crowd(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Nigh
     fleet.add("tied1 tied2 tied3 tied4", scope="tied", groups=["tied"])
     fleet.add("pair1 pair2", scope="pair", groups=["pair"])
     fleet.ready()
-    events = {"pair": fleet.schedule("Reboot", "pair1 pair2"), "tied": fleet.schedule("Reboot", "tied1 tied2 tied3", notice=150.0)}
+    events = {
+        "pair": fleet.schedule("Reboot", "pair1 pair2"),
+        "tied": fleet.schedule("Reboot", "tied1 tied2 tied3", notice=150.0, runs_for=20.0),
+    }
     groups = {"tied": {"max_unavailable": 1, "min_available": 1}, "pair": {"max_unavailable": 2, "min_available": 1}}
     # What is only prepared is prepared as late as is safe; the run waits for that. There is time to spare for a machine with other work.
     rules = [{**rule, "prepare_budget": "80s"} for rule in AT_ONCE]
