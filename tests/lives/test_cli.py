@@ -284,8 +284,20 @@ def _begin_trial(place: Place, handler: str = SLOW) -> Any:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-B", "-m", "azure_event_handlers.cli", "--root", str(place.folder), "test", "10-web", "--type", "Reboot"]
     return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, start_new_session=True
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        start_new_session=True,
+        preexec_fn=_hear_signals,  # noqa: PLW1509  (nothing else is done there)
     )
+
+
+def _hear_signals() -> None:
+    """Whoever has started these tests may ignore some, as nohup does."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
