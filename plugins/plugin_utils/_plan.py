@@ -15,9 +15,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ..module_utils._decision import Facts
 from ..module_utils._document import fold
-from ..module_utils._time import HOUR, format_instant
+from ..module_utils._time import format_instant
 from ._capacity import (
     EVERYBODY,
     EventKey,
@@ -39,9 +38,6 @@ from ._sightings import blind, sightings
 from ._verdicts import HELD, PLACES, WAVES, Facing, Verdict, host_obstacles, refused, verdicts
 from ._waves import Wave, filled
 from ._witnesses import Witnesses, guards
-
-# What handlers of a host may take and its clock may be off, as long as nobody has asked it.
-_CAUTION = Facts(clock_error=300.0, handlers_budget=float(HOUR))
 
 
 @dataclass(frozen=True)
@@ -69,22 +65,22 @@ def plan(hosts: Sequence[Host], facing: Facing) -> Dict[str, Any]:
 
 
 def concerned(hosts: Sequence[Host], facing: Facing) -> List[str]:
-    """Whose own state has to be asked before planning: of events that may be due, and what capacity counts where one is.
+    """Whose own state has to be asked before planning: of events that are to be done, and what capacity counts where one is due.
 
-    Nobody has said yet how long his handlers take: whoever would be due with slow ones is asked as well.
+    How long its handlers take decides when an event becomes due, so hosts of those that are held are asked as well.
     """
     hosts = sorted(hosts, key=lambda host: host.name)
-    seen = sightings(hosts)
-    usual, cautious = verdicts(seen, facing), verdicts(seen, facing, assumed=_CAUTION)
-    capacity = _capacity(hosts, usual, facing)
-    due, perhaps = _due(_queued(usual, capacity, facing)), _due(_queued(cautious, capacity, facing))
+    first = verdicts(sightings(hosts), facing)
+    capacity = _capacity(hosts, first, facing)
+    found = _queued(first, capacity, facing)
+    due, later = _hosts_of(found, WAVES), _hosts_of(found, HELD)
     counted = {index for name in due for index in capacity.groups.get(name, ()) if _binds(capacity.limits[index])}
     others = {name for name, groups in capacity.groups.items() if counted.intersection(groups)}
-    return sorted(due | perhaps | others)
+    return sorted(due | later | others)
 
 
-def _due(found: Iterable[Verdict]) -> FrozenSet[str]:
-    return frozenset(host.name for verdict in found if verdict.place == WAVES for host in verdict.hosts)
+def _hosts_of(found: Iterable[Verdict], place: str) -> FrozenSet[str]:
+    return frozenset(host.name for verdict in found if verdict.place == place for host in verdict.hosts)
 
 
 def _binds(limit: Limit) -> bool:

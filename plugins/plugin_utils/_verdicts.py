@@ -146,16 +146,13 @@ def outage(sighting: Sighting) -> float:
     return max(usual, float(sighting.event.duration_seconds or 0))
 
 
-def verdicts(found: Sequence[Sighting], facing: Facing, *, assumed: Optional[Facts] = None) -> Tuple[Verdict, ...]:
-    """One for each event; those that are due have the place WAVES, whatever their hosts say of themselves.
-
-    assumed: facts to count with as long as nobody has asked the hosts.
-    """
-    return tuple(_verdict(sighting, facing, assumed) for sighting in found)
+def verdicts(found: Sequence[Sighting], facing: Facing) -> Tuple[Verdict, ...]:
+    """One for each event; those that are due have the place WAVES, whatever their hosts say of themselves."""
+    return tuple(_verdict(sighting, facing) for sighting in found)
 
 
-def _verdict(sighting: Sighting, facing: Facing, assumed: Optional[Facts]) -> Verdict:
-    decision = _decided(sighting, facing, assumed or facts_of(sighting.hosts, sighting.event.event_type))
+def _verdict(sighting: Sighting, facing: Facing) -> Verdict:
+    decision = _decided(sighting, facing, facts_of(sighting.hosts, sighting.event.event_type))
     draft = Verdict(sighting, decision, LEFT, decision.reason)
     if not sighting.hosts:
         return replace(draft, reason=_names_nobody(sighting))

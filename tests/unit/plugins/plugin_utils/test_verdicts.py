@@ -32,7 +32,6 @@ from ansible_collections.cloud_maintenance.azure.plugins.plugin_utils._verdicts 
     outage,
     pulled_forward,
     rule_starts_by_not_before,
-    verdicts,
     window_is_over,
     window_words,
     without_approval,
@@ -57,7 +56,6 @@ from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.plugin_utils
     judged,
     listed,
     record,
-    seen,
     verdict,
     vm,
 )
@@ -357,11 +355,6 @@ def test_what_is_known_of_the_hosts_of_an_event() -> None:
     assert facts_of(found, "Freeze") == Facts(45.5, 1011)
     assert facts_of(found[2:], "Reboot") == Facts(30, None)
     assert facts_of((), "Reboot") == Facts(30, None)
-
-
-def test_as_long_as_nobody_was_asked_others_facts_can_be_assumed() -> None:
-    (found,) = verdicts(seen({"h0": heard("web_0", event())}), facing(), assumed=Facts(300.0, 3600.0))
-    assert (found.place, found.approves) == (WAVES, False)
 
 
 def test_where_a_wrong_clock_has_eaten_the_time_the_reason_names_it() -> None:
