@@ -19,7 +19,7 @@ help: ## list these commands
 rehearse: ## an event, a host and a fleet under maintenance, on a simulator on this machine (first run: a minute to set up)
 	$(START) rehearse
 
-test: ## everything: all checks on the oldest and the newest Ansible and Python, with a table at the end
+test: ## all checks, on the oldest and the newest Ansible and Python, with a table at the end; the longest scenarios of rolling and hosts are outside: docs/contributing.md
 	$(START) test $(CHECKS)
 
 unit: ## the unit tests, in seconds; ARGS="-k window" chooses
