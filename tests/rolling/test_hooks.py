@@ -15,6 +15,7 @@ from fleet import Done, Fleet
 from nights import ANY_NUMBER, DAY, Attempts, Night, Task, task_file
 
 PHASES = ("discover", "plan", "prepare", "gate", "approve", "watch", "recover", "publish")
+ONCE = ("discover", "plan", "publish")
 HOOKS = tuple("%s_%s" % (side, phase) for phase in PHASES for side in ("before", "after"))
 NOTE = "Note where we are"
 
@@ -92,14 +93,13 @@ def test_every_extension_point_is_reached_in_the_order_of_the_phases(order: Nigh
 
 
 def test_each_knows_its_phase_its_wave_and_the_entries_of_the_plan(order: Night) -> None:
-    once = ("discover", "plan", "publish")
     for name, done in _noted(order).items():
         phase = name.split("_")[1]
         for one in done:
             known = one.result["msg"]
             assert known["phase"] == phase, name
             # Before ansible-core 2.19 a number that comes out of a template is a string.
-            assert (known["wave"] if phase in once else int(known["wave"])) == (None if phase in once else 1), name
+            assert (known["wave"] if phase in ONCE else int(known["wave"])) == (None if phase in ONCE else 1), name
             entries = known["events"]
             if phase == "discover" or name == "before_plan":
                 assert entries == [], name
@@ -113,7 +113,7 @@ def test_each_knows_its_phase_its_wave_and_the_entries_of_the_plan(order: Night)
 def test_those_of_the_work_run_on_the_hosts_of_the_event_and_the_others_once(order: Night) -> None:
     for name, done in _noted(order).items():
         hosts = sorted(one.host for one in done)
-        if name.split("_")[1] in ("discover", "plan", "publish"):
+        if name.split("_")[1] in ONCE:
             assert len(hosts) == 1, name
         else:
             assert hosts == ["web1", "web2"], name
@@ -149,6 +149,52 @@ def test_a_drain_by_a_delegated_task_is_undone_by_its_counterpart(order: Night) 
 def test_the_run_is_a_success(order: Night) -> None:
     assert order.run.code == 0
     assert order.result("web") == "recovered"
+
+
+# --- whom they concern -----------------------------------------------------------------------------------------------------
+
+
+@played("unready")
+def _unready(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Night:
+    fleet = fleets()
+    fleet.add("unready1 partner1", scope="pair")
+    fleet.add("fine1 left1 idle1", scope="fine")
+    fleet["unready1"].behave("prepare", "code=1")
+    note = task_file(fleet, "note", {"name": NOTE, "ansible.builtin.debug": {"msg": {"hook": "{{ hook }}"}}})
+    hooks: Dict[str, Any] = {name: [{"tasks": note, "vars": {"hook": name}}] for name in HOOKS if name.split("_")[1] not in ONCE}
+    at_once = {"action": "prepare_and_approve", "start": "now"}
+    rules = [{"name": "leave to Azure", "event_types": ["Freeze"], "action": "prepare", "start": "now"}, {"name": "at once", **at_once}]
+    fleet.ready()
+    events = {
+        "pair": fleet.schedule("Reboot", "unready1 partner1", notice=9 * DAY),
+        "fine": fleet.schedule("Reboot", "fine1"),
+        "left": fleet.schedule("Freeze", "left1"),
+    }
+    running = fleet.begin(request.param, rules=rules, **hooks, **ANY_NUMBER)
+    running.until("See it start")
+    fleet.simulator.start(events["left"].event_id)
+    return Night(fleet, events, running.wait())
+
+
+def test_before_its_handlers_every_host_that_goes_on_is_told(unready: Night) -> None:
+    assert {one.host for one in _noted(unready)["before_prepare"]} == {"unready1", "partner1", "fine1", "left1"}
+
+
+@pytest.mark.parametrize("name", ["after_prepare", "before_gate"])
+def test_what_may_be_done_out_of_service_is_done_on_no_host_that_is_not_ready(unready: Night, name: str) -> None:
+    assert {one.host for one in _noted(unready)[name]} == {"partner1", "fine1", "left1"}
+
+
+@pytest.mark.parametrize("name", ["after_gate", "before_approve"])
+def test_what_comes_after_the_gate_is_done_on_no_host_that_has_not_passed_it(unready: Night, name: str) -> None:
+    assert unready.nobody_approved("pair")
+    assert unready.nobody_approved("left")
+    assert {one.host for one in _noted(unready)[name]} == {"fine1", "left1"}
+
+
+def test_whoever_goes_back_is_told_whatever_it_was(unready: Night) -> None:
+    for name in ("before_recover", "after_recover"):
+        assert {one.host for one in _noted(unready)[name]} == {"unready1", "partner1", "fine1", "left1"}
 
 
 # --- what goes wrong on one host ------------------------------------------------------------------------------------------
