@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.cloud_maintenance.azure.plugins.module_utils._document import Event
@@ -436,6 +437,57 @@ def _says_when_it_goes_on(case: Case, made: Mapping[str, Any]) -> None:
     assert made["due_next"] == min(dates, default=None)
 
 
+# What a host, or the window that is open, keeps from beginning now ends when it ends, whenever the next run comes.
+ENDS_BY_ITSELF = ("its own agent has it in hand", " is held by ", "in the window that is open")
+# It waits for its turn, and is taken on then: how early that has to be is a matter of what comes before it.
+IN_TURN = "its hosts are taken through event"
+JOB_STARTUP = 2 * MINUTE
+
+
+def _leaves_nothing_to_a_run_that_comes_too_late(case: Case, made: Mapping[str, Any]) -> None:
+    """W-54: what is held is still in time when the scheduler starts the next run, and is due by then."""
+    for entry in made["events"]:
+        if entry["place"] != "held" or entry["last_safe_start"] is None or any(words in entry["reason"] for words in ENDS_BY_ITSELF):
+            continue
+        due_at, last_run = _instant(entry["due_at"]), _instant(entry["last_safe_start"]) - case.options.period - JOB_STARTUP
+        assert last_run >= NOW or due_at == NOW
+        assert due_at <= max(NOW, last_run) or IN_TURN in entry["reason"]
+
+
+# What the rules, the hosts or the length of a run have against an event; everything else is a matter of its turn or of capacity.
+OF_ITSELF = re.compile(
+    r"refused: (too late, |no rule matches |it also hits |it is to be prepared at |its window opens at |nobody has (asked|compared) "
+    r"|the clock of |h\d+ (cannot be reached|has no handler for|is held by|is in the hands of|was not ready in time|has tried))"
+)
+INSTANT = r"[A-Z][a-z]{2} (\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?) UTC"
+TURN = re.compile(
+    r"refused: (?:it would begin at %s, after \d+ waves? of other hosts|what it is tied to does not begin before %s)" % (INSTANT, INSTANT)
+)
+HAD_TO = re.compile("and it had to begin by %s; Azure " % INSTANT)
+CAPACITY = re.compile(r"refused: \d+ .*(at most \d+ may be|\b\d+ must stay)")
+
+
+def _said_at(found: Any) -> float:
+    date, clock = (part for part in found.groups() if part is not None)
+    return _instant("%sT%s%sZ" % (date, clock, "" if clock.count(":") == 2 else ":00"))
+
+
+def _refuses_with_the_figures(case: Case, made: Mapping[str, Any]) -> None:
+    """W-52: whoever reads that there is no room, or no time, can count it."""
+    for entry in made["events"]:
+        reason = entry["reason"]
+        if entry["place"] != "refused" or OF_ITSELF.match(reason):
+            continue
+        turn, had_to = TURN.match(reason), HAD_TO.search(reason)
+        assert turn is not None or CAPACITY.match(reason) is not None, reason
+        if had_to is not None:
+            assert _said_at(had_to) <= _instant(entry["latest"])
+            assert entry["late"] or _said_at(had_to) <= _instant(entry["last_safe_start"])
+        if turn is not None:
+            assert had_to is not None, reason
+            assert max(NOW, _said_at(had_to)) <= _said_at(turn), reason
+
+
 def _hits_before(entry: Mapping[str, Any], until: float) -> bool:
     """Also what is not due, and what nothing is done about. A pause that is left to Azure keeps its hosts in service."""
     if _is_left_pause(entry):
@@ -503,13 +555,24 @@ def test_what_is_approved_is_in_hand_and_of_everything_else_it_is_said_when_it_g
     made = case.plan()
     _approves_only_what_it_has_in_hand(case, made)
     _says_when_it_goes_on(case, made)
+    _leaves_nothing_to_a_run_that_comes_too_late(case, made)
+    _refuses_with_the_figures(case, made)
     _has_witnesses_that_are_not_hit(case, made)
+
+
+def _shown_otherwise(host: Host, random: Any) -> Host:
+    """Each host has its own answer, in an order of its own."""
+    if host.answer is None:
+        return host
+    events = list(host.answer.events)
+    random.shuffle(events)
+    return replace(host, answer=replace(host.answer, events=tuple(events)))
 
 
 @seldom
 @given(CASES, st.randoms(use_true_random=False))
-def test_the_order_in_which_hosts_are_known_changes_nothing(case: Case, random: Any) -> None:
-    shuffled = list(case.hosts)
+def test_the_order_in_which_hosts_are_known_and_events_are_shown_changes_nothing(case: Case, random: Any) -> None:
+    shuffled = [_shown_otherwise(host, random) for host in case.hosts]
     random.shuffle(shuffled)
     assert case.plan(shuffled) == case.plan()
     assert concerned(shuffled, case.facing) == concerned(case.hosts, case.facing)
