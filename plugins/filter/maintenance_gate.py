@@ -58,9 +58,11 @@ _value:
     go: {description: Whether any of its events goes on., type: bool}
     why: {description: What does not go on and why. V(null) if everything does., type: str}
     step: {description: The step., type: str}
+    at: {description: When it was given., type: str}
     events: {description: The keys of the events that go on., type: list, elements: str}
     refused: {description: Of each event that is refused the reason and what Azure does., type: dict}
     refused_at: {description: In which step each of them was refused first., type: dict}
+    refusals: {description: "When each of them was refused first, in which step, and the hosts that are the reason.", type: dict}
     ready: {description: Of each event that goes on the names of its VMs., type: dict}
     gone: {description: Events that are not announced any more., type: dict}
     started: {description: Events that Azure has started., type: dict}

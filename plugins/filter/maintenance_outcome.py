@@ -50,7 +50,11 @@ _value:
     result:
       description: V(ok), V(planned), V(nothing_to_do) or V(failed). V(failed) as soon as anything went wrong.
       type: str
-    events: {description: The evidence of each event of the plan., type: list, elements: dict}
+    events:
+      description:
+        - The evidence of each event of the plan. R(Evidence,ansible_collections.cloud_maintenance.azure.docsite.evidence) has its keys.
+      type: list
+      elements: dict
     failures: {description: "What went wrong, a sentence each.", type: list, elements: str}
     summary: {description: All of it in some lines of text., type: str}
     due_next: {description: When the next run is due. V(null) if nothing waits., type: str}

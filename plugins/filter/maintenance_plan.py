@@ -95,6 +95,24 @@ _value:
         over_capacity: {description: Whether it hits more hosts at once than may be out of service., type: bool}
         late: {description: "Whether it came after its last safe start: prepared in what is left, and not approved.", type: bool}
         policy_hash: {description: The policy by which it was decided., type: str}
+        decision:
+          description: What its rule alone makes of it, before other events and the hosts were looked at, and what that was counted with.
+          type: dict
+          contains:
+            action: {description: What the rule says. What is done stands beside it., type: str}
+            reason: {description: The decision in words., type: str}
+            refused: {description: Why the rule cannot be followed. V(null) if it can., type: str}
+            configuration_error: {description: What is wrong with the rule for this event., type: str}
+            capped: {description: Whether its approval is left out because approvals are switched off., type: bool}
+            outside_window: {description: Whether no window opens in time., type: bool}
+            want: {description: When the rule wants its preparation to begin., type: str}
+            start_at: {description: When it begins then. Not before now and not after the last safe start., type: str}
+            ready_by: {description: When its hosts have to be ready., type: str}
+            window_opens: {description: When the window opens., type: str}
+            window_closes: {description: When the window closes., type: str}
+            prepare_within: {description: What all its hosts may take. What is left for one that is late., type: float}
+            prepare_budget: {description: "What all its hosts may take, one round of them after the other.", type: float}
+            approve_reserve: {description: What is kept for the approval., type: float}
         witnesses: {description: Who can watch and post it. The first ones are not hit themselves., type: list, elements: str}
         wave: {description: The number of its wave., type: int}
         component: {description: The name of its component., type: str}

@@ -487,11 +487,14 @@ status:
           returned: always
           contains: *handlers
 evidence:
-  description: Everything that is known of O(event_id) on this host; V(null) if that is nothing.
+  description:
+    - Everything that is known of O(event_id) on this host; V(null) if that is nothing. A run of the rolling maintenance has the same keys,
+      see R(evidence,ansible_collections.cloud_maintenance.azure.docsite.evidence).
   returned: when O(gather_evidence) is V(true) and the status could be read
   type: dict
   contains:
     schema: {description: The version of these keys., type: int, returned: always, sample: 1}
+    kind: {description: Whose evidence it is., type: str, returned: always, sample: host}
     key: {description: The name of the record on the host., type: str, returned: always, sample: 0f3a9c2e5b7d1846}
     occurrence: {description: The how many-th time the same id came., type: int, returned: always, sample: 1}
     event: {description: The event., type: dict, returned: always, contains: *event}

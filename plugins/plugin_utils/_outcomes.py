@@ -13,9 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ..module_utils._document import DELETIONS, KNOWN_TYPES, STARTED, known_as
+from ..module_utils._document import DELETIONS, KNOWN_TYPES, SCHEDULED, STARTED, known_as
 from ..module_utils._time import format_instant
 from ..module_utils._windows import say_instant
+from ._fleet import STATUS
 from ._newcomers import joined
 from ._told import (
     COMMITTED,
@@ -26,6 +27,7 @@ from ._told import (
     OVER,
     POSTED,
     PREPARED,
+    SENDING,
     STOP,
     TROUBLE,
     WATCHED,
@@ -51,9 +53,13 @@ from ._verdicts import HELD as IS_HELD
 from ._verdicts import LEFT, RUNNING, WAVES
 from ._verdicts import REFUSED as IS_REFUSED
 from ._votes import CHECK, VOTE
+from ._votes import GONE as GONE_THERE
+from ._votes import STARTED as STARTED_THERE
 
-# The schema of a host's own evidence; what only a controller knows is in keys of its own.
+# Of a host's own evidence as well: what has the same name has the same shape and meaning there. What is known of one VM alone is below
+# `hosts`, and what only a run knows has names of its own.
 SCHEMA = 1
+KIND = "run"
 RECOVERED, CANCELLED, HIT_UNPREPARED, NOT_PREPARED = "recovered", "cancelled", "hit_unprepared", "not_prepared"
 REFUSED, IGNORED, DELETED, STUCK = "refused", "ignored", "deleted", "stuck"
 WITHOUT_NOTICE, HELD, PLANNED = "started_without_notice", "held", "planned"
@@ -64,8 +70,17 @@ _FAILED = (STUCK, HIT_UNPREPARED, NOT_PREPARED, REFUSED)
 _OF_PLACE = {IS_HELD: HELD, IS_REFUSED: REFUSED, LEFT: IGNORED}
 OK, NOTHING_TO_DO, FAILED = "ok", "nothing_to_do", "failed"
 
-TAKEN, UNCLEAR, ALREADY_STARTED = "taken", "unclear", "already_started"
+TAKEN, UNCLEAR, ALREADY_STARTED, NOT_TAKEN, NO_EVENT = "taken", "unclear", "already_started", "refused", "gone"
 _MAYBE_OURS = (TAKEN, UNCLEAR)
+# By whom something was done, in the words of a host's own evidence.
+_DRIVER = "driver"
+# Of what the plan says of an event, and of the decision below it, what belongs to how it was decided.
+_SAID = ("rule", "approves", "prepares", "late", "policy_hash", "due_at", "not_before", "last_safe_start", "latest")
+_BOUNDS = ("budget", "clock_error", "window", "over_capacity", "allowed_unready")
+_DECIDED = ("action", "reason", "refused", "configuration_error", "capped", "outside_window", "want", "ready_by")
+_COUNTED = ("window_opens", "window_closes", "prepare_within", "prepare_budget", "approve_reserve")
+_OF_THE_EVENT = ("event_id", "event_type", "event_status")
+_OF_THE_RUN = ("recover_budget", "within", "period")
 # States in which a host waits for Azure, with everything done that was to be done.
 _READY = ("PREPARED", "COMMITTED")
 # States in which a host is after Azure was faster than its preparation.
@@ -81,8 +96,12 @@ class HostView:
 
     name: str
     vm_name: Optional[str]
+    vm_id: Optional[str]
+    # How far its clock is ahead of the controller's.
+    ahead: Optional[float]
     prepared: Mapping[str, Any]
     committed: Mapping[str, Any]
+    sending: Mapping[str, Any]
     over: Mapping[str, Any]
     trouble: Tuple[str, ...]
     evidence: Mapping[str, Any]
@@ -94,10 +113,6 @@ class HostView:
     @property
     def ready(self) -> bool:
         return done(self.prepared).get("ok") is True
-
-    @property
-    def word_given(self) -> bool:
-        return done(self.committed).get("ok") is True
 
     @property
     def knows_nothing(self) -> bool:
@@ -141,7 +156,9 @@ class Seen:
     """What the run has seen and done about one event."""
 
     posts: Tuple[Mapping[str, Any], ...]
+    # What came last, and all that was seen.
     watched: Mapping[str, Any]
+    looks: Tuple[Mapping[str, Any], ...]
     gates: Tuple[Mapping[str, Any], ...]
     # Hosts that were asked to get ready because the event names them since it was posted, with their answers.
     newcomers: Tuple[Mapping[str, Any], ...]
@@ -175,6 +192,10 @@ class Seen:
             if found is not None:
                 return found
         return None
+
+    def judged(self, kind: str, key: str) -> Iterator[Any]:
+        """When the gate has found it so."""
+        return (verdict.get("at") for verdict in self.gates if key in mapping(verdict.get(kind)))
 
 
 def hosts_of_plan(plan: Any) -> List[str]:
@@ -459,61 +480,97 @@ class _Event:
 
     def evidence(self) -> Dict[str, Any]:
         entry, run, seen = self.entry, self._run, self.seen
-        hosts = {host.name: _host_evidence(host) for host in self.hosts}
         own = [host.evidence for host in self.hosts if host.evidence]
+        started = self._started(own)
         return {
             "schema": SCHEMA,
+            "kind": KIND,
             "key": self.key,
             "event": dict(mapping(entry.get("event"))),
-            "identity": {**mapping(entry.get("realm")), "scope": entry.get("scope"), "vm_names": dict(mapping(entry.get("vm_names")))},
+            "realm": dict(mapping(entry.get("realm"))),
+            "scope": entry.get("scope"),
             "first_seen": _earliest([run.plan.get("made_at"), *(one.get("first_seen") for one in own)]),
             "last_seen": _latest([run.plan.get("made_at"), seen.watched.get("at"), *(one.get("last_seen") for one in own)]),
             "notice_seconds": _largest(own, "notice_seconds"),
-            "changes": [{"host": host.name, **mapping(line)} for host in self.hosts for line in items(host.evidence.get("changes"))],
-            "clock": {"clock_error": entry.get("clock_error")},
+            "changes": self._lines("changes"),
+            "shown_differently": sentences(entry.get("notes")),
             "decision": entry.get("action"),
             "decision_details": _details(entry, run),
             "reason": entry.get("reason"),
             "driver": run.options.get("driver"),
             "run": run.options.get("run_id"),
-            "attempts": _largest(own, "attempts"),
-            # The module's own result has the event once more.
-            "posts": [{**post, "result": text(mapping(post.get("result")).get("result"))} for post in seen.posts],
-            "gate_refusals": self._gate_refusals(),
-            "approved_by": self._approved_by(),
-            "started": self._started(own),
-            "started_seen": seen.started or any(one.get("started") for one in own),
-            "gone": _latest([seen.watched.get("at") if seen.gone else None, *(one.get("gone") for one in own)]),
-            "witness": text(seen.posts[-1].get("witness")) if seen.posts else None,
-            "watched_by": text(seen.watched.get("by")),
-            "boot_ids": {host.name: items(host.evidence.get("boot_ids")) for host in self.hosts if host.evidence},
-            "healthy": self._healthy(),
-            "recovered": _latest([one.get("recovered") for one in own]),
-            "seconds_drained": _largest(own, "seconds_drained"),
-            "state": {host.name: host.state for host in self.hosts},
-            "result": self.result,
             "place": self.place,
             "wave": entry.get("wave"),
             "component": entry.get("component"),
-            "votes": {host.name: host.ready for host in self.hosts if host.asked},
-            "commits": {host.name: host.word_given for host in self.hosts if host.committed},
+            "attempts": _largest(own, "attempts"),
+            "votes": {host.name: _word(host.prepared, entry) for host in self.hosts if host.asked},
+            "commits": {host.name: _word(host.committed, entry) for host in self.hosts if host.committed},
+            "posts": [self._post(post) for post in seen.posts],
+            "gate_refusals": self._gate_refusals(),
+            "approved_by": self._approved_by(),
+            "witness": text(seen.posts[-1].get("witness")) if seen.posts else None,
+            "watched_by": text(seen.watched.get("by")),
+            "started": started,
+            "started_seen": seen.started or any(one.get("started") for one in own),
+            "started_between": None if started is None else [self._scheduled_before(started), started],
+            "gone": _latest([seen.watched.get("at") if seen.gone else None, *(one.get("gone") for one in own)]),
+            "gone_seen": self._found_gone(own),
+            "healthy": self._healthy(),
+            "recovered": _latest([one.get("recovered") for one in own]),
+            "seconds_drained": _largest(own, "seconds_drained"),
+            "result": self.result,
             "unmanaged": names(entry.get("unmanaged")),
             "joined": joined(entry, seen.posts),
             "newcomers": [
-                {"host": one.get("host"), "vm_name": one.get("vm_name"), "prepared": _answer(mapping(one.get("answer")))}
+                {"host": one.get("host"), "vm_name": one.get("vm_name"), "prepared": _answer(mapping(one.get("answer")), entry)}
                 for one in seen.newcomers
             ],
-            "hosts": hosts,
-            "notes": sentences(entry.get("notes")),
+            "hosts": {host.name: _host_evidence(host, entry) for host in self.hosts},
+            "notes": self._lines("notes"),
         }
 
+    def _lines(self, key: str) -> List[Dict[str, Any]]:
+        """What hosts have written down, line by line."""
+        return [{"host": host.name, **mapping(line)} for host in self.hosts for line in items(host.evidence.get(key))]
+
+    def _post(self, post: Mapping[str, Any]) -> Dict[str, Any]:
+        """The module's own result has the event once more."""
+        options, outcome = self._run.options, text(post.get("outcome"))
+        return {
+            "at": _earliest([post.get("at")]),
+            "by": _DRIVER,
+            "driver": options.get("driver"),
+            "run": options.get("run_id"),
+            "witness": text(post.get("witness")),
+            "sent": self._sent(post),
+            "posted": outcome not in (NOT_TAKEN, NO_EVENT),
+            "outcome": outcome,
+            "answer": text(mapping(post.get("result")).get("result")),
+            "reason": text(post.get("msg")),
+        }
+
+    def _sent(self, post: Mapping[str, Any]) -> Optional[str]:
+        """When the first of its hosts has written down that it is on its way from there."""
+        written = [mapping(_record(host.sending, self.entry).get("post")) for host in self.hosts]
+        return _earliest(one.get("sent_at") for one in written if one.get("witness") == post.get("witness"))
+
     def _gate_refusals(self) -> List[Dict[str, Any]]:
-        found = [
-            {"step": verdict.get("step"), "reason": sentence(mapping(verdict.get("refused")).get(self.key))}
-            for verdict in self.seen.gates
-            if self.key in mapping(verdict.get("refused"))
-        ]
-        return [one for number_, one in enumerate(found) if one not in found[:number_]]
+        """Each verdict is kept by many hosts."""
+        found = [self._gate_refusal(verdict) for verdict in self.seen.gates if self.key in mapping(verdict.get("refused"))]
+        first: Dict[Tuple[Any, Any], Dict[str, Any]] = {}
+        for one in sorted(found, key=_when):
+            first.setdefault((one["step"], one["reason"]), one)
+        return list(first.values())
+
+    def _gate_refusal(self, verdict: Mapping[str, Any]) -> Dict[str, Any]:
+        first = mapping(mapping(verdict.get("refusals")).get(self.key))
+        return {
+            "at": _earliest([first.get("at")]),
+            "by": _DRIVER,
+            "step": text(first.get("step")) or text(verdict.get("step")),
+            "reason": sentence(mapping(verdict.get("refused")).get(self.key)),
+            "hosts": names(first.get("hosts")),
+        }
 
     def _approved_by(self) -> str:
         """us: a post of this run, or of whoever had its hosts in hand before, may have been taken."""
@@ -530,7 +587,31 @@ class _Event:
     def _started(self, own: Iterable[Mapping[str, Any]]) -> Optional[str]:
         watched = self.seen.watched
         at = watched.get("at") if watched.get("state") == "started" else watched.get("started_at")
-        return _earliest([at, *(one.get("started") for one in own)])
+        return _earliest([at, *self.seen.judged(STARTED_THERE, self.key), *(one.get("started") for one in own)])
+
+    def _scheduled_before(self, started: str) -> Optional[str]:
+        """When it was last seen before it started."""
+        moments = [found for found in map(instant, self._scheduled()) if found is not None]
+        return _latest(moment for moment in moments if moment <= _or_zero(instant(started)))
+
+    def _scheduled(self) -> Iterator[Any]:
+        """When anybody has seen that it waits."""
+        if same(mapping(self.entry.get("event")).get("event_status"), SCHEDULED):
+            yield self._run.plan.get("made_at")
+        for look in self.seen.looks:
+            yield look.get("at") if look.get("state") == "scheduled" else None
+        for host in self.hosts:
+            for answer in (host.prepared, host.committed, host.sending):
+                record = _record(answer, self.entry)
+                yield record.get("last_seen") if same(mapping(record.get("event")).get("event_status"), SCHEDULED) else None
+            for line in map(mapping, items(host.evidence.get("changes"))):
+                yield line.get("at") if same(line.get("status"), SCHEDULED) else None
+
+    def _found_gone(self, own: Iterable[Mapping[str, Any]]) -> List[str]:
+        """Each who has found it gone, by himself: when, the first one first."""
+        looks = [look.get("at") for look in self.seen.looks if look.get("state") == "gone"]
+        found = map(instant, [*looks, *self.seen.judged(GONE_THERE, self.key), *(one.get("gone") for one in own)])
+        return [format_instant(moment) for moment in sorted({moment for moment in found if moment is not None})]
 
     def _healthy(self) -> Optional[bool]:
         said = [host.is_over for host in self.hosts]
@@ -544,34 +625,78 @@ def _worst(words: Sequence[str]) -> str:
 
 
 def _details(entry: Mapping[str, Any], run: _Run) -> Dict[str, Any]:
-    keys = ("rule", "action", "approves", "prepares", "policy_hash", "start_at", "due_at", "not_before", "last_safe_start", "latest")
-    more = ("budget", "clock_error", "window", "over_capacity", "allowed_unready")
-    return {**{key: entry.get(key) for key in (*keys, *more)}, "decided_at": run.plan.get("made_at"), "digest": run.plan.get("digest")}
+    """With all times of the arithmetic. What others have moved, capacity and the queue, is as they have left it."""
+    event, decision = mapping(entry.get("event")), mapping(entry.get("decision"))
+    return {
+        **{key: event.get(key) for key in _OF_THE_EVENT},
+        **{key: decision.get(key) for key in (*_DECIDED, *_COUNTED)},
+        **{key: entry.get(key) for key in (*_SAID, *_BOUNDS)},
+        **{key: run.options.get(key) for key in _OF_THE_RUN},
+        "effective_action": entry.get("action"),
+        "start_at": entry.get("start_at") or decision.get("start_at"),
+        "decided_at": run.plan.get("made_at"),
+        "digest": run.plan.get("digest"),
+    }
 
 
-def _host_evidence(host: HostView) -> Dict[str, Any]:
+def _host_evidence(host: HostView, entry: Mapping[str, Any]) -> Dict[str, Any]:
     """Its own evidence has the event once more, as the host has seen it: under another name, so that nobody takes it for this one."""
     own = {key: value for key, value in host.evidence.items() if key != "event"}
+    occurrence = number(own.get("occurrence"))
     return {
+        "occurrence": None if occurrence is None else int(occurrence),
         "vm_name": host.vm_name,
-        "vm_id": host.evidence.get("vm_id"),
+        "vm_id": text(own.get("vm_id")) or host.vm_id,
+        "identity": _identity(host, entry),
+        "clock": dict(mapping(own.get("clock"))) or None,
+        "clock_difference": host.ahead,
+        "boot_ids": names(own.get("boot_ids")),
         "state": host.state,
-        "prepared": _answer(host.prepared),
-        "committed": _answer(host.committed),
+        "prepared": _answer(host.prepared, entry),
+        "committed": _answer(host.committed, entry),
         "over": host.is_over,
         "message": sentence(host.over.get("message")),
         "trouble": list(host.trouble),
-        "result": host.evidence.get("result"),
+        "result": own.get("result"),
         "own": {**own, "event_as_seen": host.evidence.get("event")} if own else None,
     }
 
 
-def _answer(result: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
-    """Of a result what was said; the status beside it is some kilobytes."""
+def _identity(host: HostView, entry: Mapping[str, Any]) -> Dict[str, Any]:
+    """As the host has it; what it has not said is as the plan has it."""
+    own, realm = mapping(host.evidence.get("identity")), mapping(entry.get("realm"))
+    planned = {
+        "name": host.vm_name,
+        "vm_id": host.vm_id,
+        "resource_group": realm.get("resource_group"),
+        "subscription_id": realm.get("subscription"),
+        "inventory_name": host.name,
+        "scope": entry.get("scope"),
+    }
+    return {**own, **{key: value for key, value in planned.items() if own.get(key) is None}}
+
+
+def _answer(result: Mapping[str, Any], entry: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """Of a result what was said, and since when it is so; the status beside it is some kilobytes."""
     if not result:
         return None
-    words = {key: result.get(key) for key in ("ok", "verdict", "state", "message", "msg", "handlers", "unreachable") if key in result}
-    return {**words, "ok": done(result).get("ok") is True}
+    words = {key: result.get(key) for key in ("verdict", "state", "message", "msg", "handlers", "unreachable") if key in result}
+    return {**words, **_word(result, entry)}
+
+
+def _word(result: Mapping[str, Any], entry: Mapping[str, Any]) -> Dict[str, Any]:
+    """Whether it is a yes, and when the host came to that, by its own clock; None where it has gone on since."""
+    record, state = _record(result, entry), result.get("state")
+    at = record.get("changed_at") if state is not None and record.get("state") == state else None
+    return {"ok": done(result).get("ok") is True, "at": _earliest([at])}
+
+
+def _record(result: Mapping[str, Any], entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of the event, as it occurred last, in the status that came with an answer."""
+    event_id = mapping(entry.get("event")).get("event_id")
+    records = [mapping(record) for record in items(mapping(done(result).get("status")).get("records"))]
+    found = [record for record in records if same(mapping(record.get("event")).get("event_id"), event_id)]
+    return max(found, key=lambda record: _or_zero(number(record.get("occurrence"))), default={})
 
 
 def _host_view(name: str, entry: Mapping[str, Any], run: _Run) -> HostView:
@@ -579,8 +704,11 @@ def _host_view(name: str, entry: Mapping[str, Any], run: _Run) -> HostView:
     return HostView(
         name=name,
         vm_name=text(mapping(entry.get("vm_names")).get(name)),
+        vm_id=text(mapping(entry.get("vm_ids")).get(name)),
+        ahead=number(mapping(facts.get(STATUS)).get("clock_difference")),
         prepared=mapping(mapping(facts.get(PREPARED)).get(key)),
         committed=mapping(mapping(facts.get(COMMITTED)).get(key)),
+        sending=mapping(mapping(facts.get(SENDING)).get(key)),
         over=mapping(mapping(facts.get(OVER)).get(key)),
         trouble=tuple(sentences(facts.get(TROUBLE))),
         evidence=mapping(mapping(facts.get(EVIDENCE)).get(key)),
@@ -597,8 +725,9 @@ def _seen(key: str, entry: Mapping[str, Any], run: _Run) -> Seen:
     gates = [mapping(mapping(run.facts(name).get(GATE)).get(str(entry.get("component")))) for name in run.told]
     asked = [mapping(one) for name in run.told for one in items(run.facts(name).get(NEWCOMERS)) if mapping(one).get("key") == key]
     return Seen(
-        posts=tuple(sorted(posts, key=lambda post: _or_zero(instant(post.get("at"))))),
+        posts=tuple(sorted(posts, key=_when)),
         watched={**last, "started_seen": started},
+        looks=tuple(one for one in watched if one),
         gates=tuple(one for one in gates if one),
         newcomers=tuple(asked),
     )
@@ -611,6 +740,10 @@ def _advance(watched: Mapping[str, Any]) -> Tuple[int, float]:
 
 def _or_zero(value: Optional[float]) -> float:
     return 0.0 if value is None else value
+
+
+def _when(told: Mapping[str, Any]) -> float:
+    return _or_zero(instant(told.get("at")))
 
 
 def _largest(own: Iterable[Mapping[str, Any]], key: str) -> Optional[int]:

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ..module_utils._decision import Decision
 from ..module_utils._document import KNOWN_TYPES, event_result, fold, known_as
 from ..module_utils._policy import DISRUPTIONS
 from ..module_utils._time import format_instant
@@ -78,9 +79,31 @@ def entry_of(one: Placed, facing: Facing) -> Dict[str, Any]:
         "over_capacity": verdict.over_capacity,
         "late": decision.late,
         "policy_hash": decision.policy_hash,
+        "decision": _decision(decision),
         "witnesses": list(one.witnesses),
         "wave": one.number,
         "component": one.component,
+    }
+
+
+def _decision(decision: Decision) -> Dict[str, Any]:
+    """What its rule alone has made of it, and what that was counted with; less what stands beside it."""
+    opening, times = decision.opening, decision.times
+    return {
+        "action": decision.action,
+        "reason": decision.reason,
+        "refused": decision.refused,
+        "configuration_error": decision.configuration_error,
+        "capped": decision.capped,
+        "outside_window": decision.outside_window,
+        "want": _iso(decision.want),
+        "start_at": _iso(decision.start_at),
+        "ready_by": _iso(times.ready_by),
+        "window_opens": _iso(None if opening is None else opening.begin),
+        "window_closes": _iso(None if opening is None else opening.end),
+        "prepare_within": decision.prepare_within,
+        "prepare_budget": times.prepare_budget,
+        "approve_reserve": times.approve_reserve,
     }
 
 

@@ -18,8 +18,8 @@ from ..module_utils._decision import _LARGEST_CLOCK_DIFFERENCE, APPROVE_RESERVE,
 from ..module_utils._document import FREEZE, Event, fold
 from ..module_utils._errors import ConfigurationError, TimeFormatError
 from ..module_utils._policy import IGNORE
-from ..module_utils._time import say_duration
-from ..module_utils._windows import Zone, say_instant
+from ..module_utils._time import format_instant, say_duration
+from ..module_utils._windows import EARLIEST, LATEST, Zone, say_instant
 from ._capacity import Limit, limits_in, reason_of
 from ._fleet import ANSWER, STATUS, Hold, Record, Status, event_of, status_in
 from ._told import (
@@ -72,6 +72,11 @@ class Scene:
     driver: str
     run_id: Optional[str]
     reserve: float
+
+    @property
+    def at(self) -> Optional[str]:
+        """None where nobody knows what time it is."""
+        return format_instant(self.now) if EARLIEST <= self.now <= LATEST else None
 
 
 @dataclass(frozen=True)
@@ -153,9 +158,11 @@ class _Component:
             "go": bool(goes),
             "why": self._why(found, goes),
             "step": self._scene.step,
+            "at": self._scene.at,
             "events": goes,
             "refused": self._said(found, REFUSED),
             "refused_at": {key: self._refused_at(key) for key, finding in found.items() if finding.kind == REFUSED},
+            "refusals": {key: self._refusal(key, finding) for key, finding in found.items() if finding.kind == REFUSED},
             "ready": {key: sorted(_vm_names(self._entries[key]).values()) for key in goes},
             GONE: self._said(found, GONE),
             STARTED: self._said(found, STARTED),
@@ -170,8 +177,18 @@ class _Component:
 
     def _refused_at(self, key: str) -> str:
         """In which step it was refused first."""
-        before = _refused_before(key, [self._heard[name] for name in names(mapping(self._entries.get(key)).get("hosts"))], self._scene)
-        return self._scene.step if before is None else before[0]
+        before = self._before(key)
+        return self._scene.step if before is None else before.step
+
+    def _refusal(self, key: str, finding: Finding) -> Dict[str, Any]:
+        """The same with when and by whom; of an earlier step as it was said then."""
+        before = self._before(key)
+        if before is not None:
+            return {"at": text(before.refusal.get("at")), "step": before.step, "hosts": names(before.refusal.get("hosts"))}
+        return {"at": self._scene.at, "step": self._scene.step, "hosts": sorted(finding.noes)}
+
+    def _before(self, key: str) -> Optional[_Before]:
+        return _refused_before(key, [self._heard[name] for name in names(mapping(self._entries.get(key)).get("hosts"))], self._scene)
 
     def _with_company(self, found: Mapping[str, Finding]) -> Dict[str, Finding]:
         """An event waits for everybody who shares one with a host that fails; what only prepares stops nobody."""
@@ -193,7 +210,7 @@ class _Component:
         for name in names(self._entries[key].get("hosts")):
             if name in tied:
                 why = "another event of %s cannot go on (%s)" % (name, tied[name])
-                return replace(finding, kind=REFUSED, why=why)
+                return replace(finding, kind=REFUSED, why=why, noes={name: tied[name]})
         return finding
 
     def _with_room(self, found: Mapping[str, Finding], room: _Room) -> Dict[str, Finding]:
@@ -345,7 +362,7 @@ def _finding(key: str, entry: Mapping[str, Any], heard: Sequence[Heard], scene: 
         return Finding(GONE)
     before = _refused_before(key, heard, scene)
     if before is not None:
-        return Finding(REFUSED, "it was refused before", before[1], not_before=not_before)
+        return Finding(REFUSED, "it was refused before", before.said, not_before=not_before)
     noes = {one.name: one.no for one in heard if one.no is not None}
     if not noes:
         noes = {one.name: no for one in heard for no in [_no_of_event(key, entry, event, one, scene)] if no is not None}
@@ -365,15 +382,25 @@ def _planned(entry: Mapping[str, Any]) -> Optional[Event]:
         return None
 
 
-def _refused_before(key: str, heard: Sequence[Heard], scene: Scene) -> Optional[Tuple[str, Optional[str]]]:
-    """Whoever was refused in an earlier step of this wave has not been through it: in which one, and the sentence."""
+@dataclass(frozen=True)
+class _Before:
+    """A refusal of an earlier step of this wave: in which one, the sentence, and when and by whom."""
+
+    step: str
+    said: Optional[str]
+    refusal: Mapping[str, Any]
+
+
+def _refused_before(key: str, heard: Sequence[Heard], scene: Scene) -> Optional[_Before]:
+    """Whoever was refused in an earlier step of this wave has not been through it."""
     earlier = STEPS[: STEPS.index(scene.step)] if scene.step in STEPS else ()
     for one in heard:
         for verdict in mapping(one.facts.get(GATE)).values():
             before = mapping(verdict)
             first = mapping(before.get("refused_at")).get(key)
             if key in mapping(before.get("refused")) and (before.get("step") in earlier or first in earlier):
-                return str(first if first in STEPS else before["step"]), sentence(mapping(before["refused"])[key])
+                said, refusal = mapping(before["refused"])[key], mapping(mapping(before.get("refusals")).get(key))
+                return _Before(str(first if first in STEPS else before["step"]), sentence(said), refusal)
     return None
 
 

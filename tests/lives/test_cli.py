@@ -136,7 +136,7 @@ def test_a_driver_says_what_it_posts_and_waits_until_all_is_over(place: Place, s
     over = place.answer(capsys, "wait", event)
     assert (over["verdict"], over["state"]) == (asking.OVER, "BACKED_OUT")
     posts = json.loads(place.call(capsys, "evidence", event)[1])["posts"]
-    assert [(line["detail"]["result"], line["detail"]["run"], line["detail"]["witness"]) for line in posts] == [("taken", "1", "web_5")]
+    assert [(line["outcome"], line["run"], line["witness"]) for line in posts] == [("taken", "1", "web_5")]
 
 
 def test_what_nobody_has_said_yet_is_not_over(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -580,7 +580,7 @@ def a_clock_that_is_wrong_by_an_hour_approves_nothing(host: Awkward) -> None:
     host.wait(event, "CLOSED")
     _assert_round(host)
     told = host.evidence(event)
-    assert [line["detail"]["word"] for line in told["gate_refusals"]] == ["clock"], told["gate_refusals"]
+    assert [line["word"] for line in told["gate_refusals"]] == ["clock"], told["gate_refusals"]
     assert host.posts() == []
 
 
@@ -683,7 +683,7 @@ def nobody_drains_for_a_long_freeze_of_the_whole_scope(host: Awkward) -> None:
     host.wait_for(lambda: host.alarm("freeze"))
     assert (host.state(event), host.said("inspect", "prepare")) == ("SEEN", [])
     told = host.evidence(event)
-    assert [line["detail"]["word"] for line in told["gate_refusals"]] == ["scope"], told["gate_refusals"]
+    assert [line["word"] for line in told["gate_refusals"]] == ["scope"], told["gate_refusals"]
     host.configure(**APPROVING, scope_size=100)
     host.wait(event, "PREPARED")
     event.cancel()

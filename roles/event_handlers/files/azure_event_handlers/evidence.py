@@ -20,12 +20,16 @@ from . import records as r
 from .records import Record, Step, Work
 
 SCHEMA = 1
+# A run over many hosts has evidence of the kind `run`: what is of one VM alone is below `hosts` there.
+KIND = "host"
 # Of the lines of one record; a handler that says "not yet" for days must not fill a disk.
 LARGEST = 512 * 1024
 # The note that has them: how a driver calls the host.
 NAMES = "names"
 # Of a handler's output.
 _LINES = 20
+# What is known of an approval, whoever has made it.
+_OF_A_POST = ("driver", "run", "witness", "sent", "posted", "reason")
 
 # What a line tells of.
 SAW, MOVED, RAN, ASKED, REFUSED, NOTED, BOOTED = "saw", "moved", "ran", "asked", "refused", "noted", "booted"
@@ -137,6 +141,7 @@ def of(record: Record, lines: Sequence[Mapping[str, Any]], *, now: float) -> Dic
     notes = [line for line in lines if line.get("what") == NOTED]
     return {
         "schema": SCHEMA,
+        "kind": KIND,
         "key": record.key,
         "occurrence": record.occurrence,
         "event": event_result(record.event, queried_at=now, vm_name=None),
@@ -155,8 +160,8 @@ def of(record: Record, lines: Sequence[Mapping[str, Any]], *, now: float) -> Dic
         "attempts": record.attempt,
         "handlers": [line for line in lines if line.get("what") == RAN],
         "requests": [line for line in lines if line.get("what") in (ASKED, REFUSED)],
-        "posts": _posts(notes),
-        "gate_refusals": _named(notes, "gate"),
+        "posts": [_post(line) for line in _posts(notes)],
+        "gate_refusals": [_refusal(line) for line in _named(notes, "gate")],
         "approved_by": _approved_by(record, notes),
         "started": _said(record.started_at),
         "gone": _said(record.gone_at),
@@ -185,13 +190,31 @@ def _posts(notes: Sequence[Mapping[str, Any]]) -> List[Mapping[str, Any]]:
     return posts
 
 
+def _post(line: Mapping[str, Any]) -> Dict[str, Any]:
+    """What is called the result of the note is what became of the post."""
+    detail = _details(line)
+    outcome = detail.pop("result", None)
+    return {"at": line.get("at"), "by": line.get("by"), **dict.fromkeys(_OF_A_POST), **detail, "outcome": outcome}
+
+
+def _refusal(line: Mapping[str, Any]) -> Dict[str, Any]:
+    """Its result is always the same."""
+    detail = _details(line)
+    detail.pop("result", None)
+    return {"at": line.get("at"), "by": line.get("by"), "reason": None, "word": None, **detail}
+
+
+def _details(line: Mapping[str, Any]) -> Dict[str, Any]:
+    detail = line.get("detail")
+    return dict(detail) if isinstance(detail, dict) else {}
+
+
 def _same_sender(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(_detail(one, key) == _detail(other, key) for key in ("driver", "run", "witness"))
 
 
 def _detail(line: Mapping[str, Any], key: str) -> Any:
-    detail = line.get("detail")
-    return detail.get(key) if isinstance(detail, dict) else None
+    return _details(line).get(key)
 
 
 def _last(notes: Sequence[Mapping[str, Any]], name: str) -> Optional[Any]:

@@ -10,6 +10,7 @@ from typing import Any, Iterator, Mapping
 
 import pytest
 from ansible.errors import AnsibleUndefinedVariable
+from ansible_collections.cloud_maintenance.azure.plugins.filter import maintenance_gate
 from ansible_collections.cloud_maintenance.azure.plugins.filter.maintenance_gate import FilterModule
 from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.plugin_utils.nights import Night, answered, entry, key_of
 from jinja2 import StrictUndefined
@@ -53,6 +54,11 @@ def test_it_gives_the_verdict_on_each_component(night: Night) -> None:
     verdicts = asked(night)
     assert verdicts == night.gate("vote")
     assert verdicts["1.1"]["ready"] == {E1: ["vm-web1", "vm-web2"]}
+
+
+def test_every_key_of_a_verdict_is_documented(night: Night) -> None:
+    yaml = pytest.importorskip("yaml", reason="a target's bare Python has no parser for it")
+    assert set(asked(night)["1.1"]) == set(yaml.safe_load(maintenance_gate.RETURN)["_value"]["contains"])
 
 
 def test_numbers_can_be_text(night: Night) -> None:

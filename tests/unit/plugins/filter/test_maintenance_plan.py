@@ -59,6 +59,15 @@ def test_a_plan_is_made_step_by_step() -> None:
     assert use("standing", third, options, NOW, "a")["answer"] == "maintenance"
 
 
+def test_every_key_of_an_event_is_documented() -> None:
+    yaml = pytest.importorskip("yaml", reason="a target's bare Python has no parser for it")
+    documented = yaml.safe_load(maintenance_plan.RETURN)["_value"]["contains"]
+    made = use("plan", fleet(a=heard("web_0", event(), status=status())), use("options", {}), NOW)
+    assert set(made) == set(documented)
+    assert set(made["events"][0]) == set(documented["events"]["contains"])
+    assert set(made["events"][0]["decision"]) == set(documented["events"]["contains"]["decision"]["contains"])
+
+
 def test_nothing_that_comes_from_azure_or_from_a_host_is_a_template_afterwards() -> None:
     hostvars = {"a": heard("web_0", event(description="{{ lookup('pipe', 'id') }}"), status=status(problems=["{% raw %}"]))}
     known = fleet(**hostvars)

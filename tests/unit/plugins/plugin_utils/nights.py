@@ -79,7 +79,9 @@ def entry(event_id: str, hosts: str, **changes: Any) -> Dict[str, Any]:
         "needs_deletion": False,
         "window": None,
         "over_capacity": False,
+        "late": False,
         "policy_hash": "5e3f",
+        "decision": {"action": "prepare_and_approve", "want": at(0), "ready_by": "2026-11-18T09:58:30Z", "approve_reserve": 60.0},
         "witnesses": ["idle1"],
         "wave": 1,
         "component": "1.1",
@@ -118,6 +120,8 @@ def record(event_id: str, state: str, *, driver: Optional[Mapping[str, Any]] = N
         "attempt": 1,
         "driver": driver,
         "started_at": None,
+        "last_seen": at(15),
+        "changed_at": at(20),
         "reason": "every handler is done",
         **changes,
     }

@@ -21,6 +21,8 @@ from ansible_collections.cloud_maintenance.azure.tests.unit.plugins.plugin_utils
     at,
     entry,
     key_of,
+    record,
+    status,
 )
 
 E1, E2 = key_of("E1"), key_of("E2")
@@ -333,7 +335,9 @@ def test_what_the_gate_refuses_is_refused_with_its_words() -> None:
     assert told["events"][0]["result"] == "refused"
     why = "web2 has not given its word (This host is PREPARED: 10-pool has failed)"
     assert told["failures"] == ["%s is not approved: %s; %s." % (LABEL, why, STARTS)]
-    assert told["events"][0]["gate_refusals"] == [{"step": "vote", "reason": told["failures"][0].rstrip(".")}]
+    assert told["events"][0]["gate_refusals"] == [
+        {"at": at(0), "by": "driver", "step": "vote", "reason": told["failures"][0].rstrip("."), "hosts": ["web2"]}
+    ]
 
 
 def test_a_wave_that_was_never_begun_is_refused_with_the_reason() -> None:
@@ -533,8 +537,11 @@ def test_a_deletion_that_is_cancelled_is() -> None:
 
 def test_evidence_has_what_a_controller_can_know() -> None:
     night = shared(notes=["web9 was not shown it"])
-    post(night, "unclear", at=NOW + 30.0, witness="idle2")
-    post(night, "taken")
+    post(night, "unclear", at=NOW + 30.0, witness="idle2", msg="It has not answered.")
+    post(night, "taken", result={"event_id": "E1", "result": "approved"})
+    for name, seconds in (("web1", 41), ("web2", 40)):
+        told_of = record("E1", "COMMITTED", post={"witness": "idle1", "sent_at": at(seconds)})
+        night.tell(name, sending={E1: {"ok": True, "status": status([told_of])["status"]}})
     watch(night, "gone", started=True, started_at=at(70))
     over(night, "web1", "web2")
     own(
@@ -553,64 +560,84 @@ def test_evidence_has_what_a_controller_can_know() -> None:
         healthy=True,
         boot_ids=["b1", "b2"],
         vm_id="5c08b38e",
-        changes=[{"what": "saw"}],
+        changes=[{"what": "saw", "at": at(65), "status": "Scheduled"}, {"what": "saw", "at": at(71), "status": "Started"}],
+        notes=[{"what": "noted", "note": "gap"}],
+        occurrence=2,
+        identity={"name": "vm-web1", "zone": "1", "scope": None},
+        clock={"difference": 0.5},
     )
+    night.options.update(recover_budget=120.0, within=900.0, period=3600.0)
+    yes = {"ok": True, "at": at(20)}
+    sent = {"by": "driver", "driver": "playbook", "run": "4711", "sent": None, "posted": True, "answer": None, "reason": None}
     (told,) = night.outcome()["events"]
     hosts = told.pop("hosts")
     details = told.pop("decision_details")
     assert told == {
         "schema": 1,
+        "kind": "run",
         "key": E1,
         "event": night.entries[E1]["event"],
-        "identity": {
-            "subscription": "sub",
-            "resource_group": "fleet",
-            "scope": "scope one",
-            "vm_names": {"web1": "vm-web1", "web2": "vm-web2"},
-        },
+        "realm": {"subscription": "sub", "resource_group": "fleet"},
+        "scope": "scope one",
         "first_seen": at(-600),
         "last_seen": at(130),
         "notice_seconds": 1440,
-        "changes": [{"host": "web1", "what": "saw"}],
-        "clock": {"clock_error": 30.0},
+        "changes": [
+            {"host": "web1", "what": "saw", "at": at(65), "status": "Scheduled"},
+            {"host": "web1", "what": "saw", "at": at(71), "status": "Started"},
+        ],
+        "shown_differently": ["web9 was not shown it"],
         "decision": "prepare_and_approve",
         "reason": night.entries[E1]["reason"],
         "driver": "playbook",
         "run": "4711",
         "attempts": 2,
         "posts": [
-            {"key": E1, "witness": "idle2", "at": NOW + 30.0, "result": None, "outcome": "unclear", "msg": ""},
-            {"key": E1, "witness": "idle1", "at": at(60), "result": None, "outcome": "taken", "msg": ""},
+            {**sent, "at": at(30), "witness": "idle2", "outcome": "unclear", "reason": "It has not answered."},
+            {**sent, "at": at(60), "witness": "idle1", "outcome": "taken", "answer": "approved", "sent": at(40)},
         ],
         "gate_refusals": [],
         "approved_by": "us",
         "started": at(70),
         "started_seen": True,
+        "started_between": [at(65), at(70)],
         "gone": at(125),
+        "gone_seen": [at(120), at(125)],
         "witness": "idle1",
         "watched_by": "idle1",
-        "boot_ids": {"web1": ["b1", "b2"]},
         "healthy": True,
         "recovered": at(131),
         "seconds_drained": 120,
-        "state": {"web1": "CLOSED", "web2": "CLOSED"},
         "result": "recovered",
         "place": "waves",
         "wave": 1,
         "component": "1.1",
-        "votes": {"web1": True, "web2": True},
-        "commits": {"web1": True, "web2": True},
+        "votes": {"web1": yes, "web2": yes},
+        "commits": {"web1": yes, "web2": yes},
         "unmanaged": [],
         "joined": [],
         "newcomers": [],
-        "notes": ["web9 was not shown it"],
+        "notes": [{"host": "web1", "what": "noted", "note": "gap"}],
     }
     assert details["rule"] == "at once"
     assert details["policy_hash"] == "5e3f"
     assert details["decided_at"] == at(-5)
-    assert hosts["web1"]["vm_id"] == "5c08b38e"
+    assert (details["late"], details["ready_by"], details["want"]) == (False, "2026-11-18T09:58:30Z", at(0))
+    assert (details["approve_reserve"], details["recover_budget"], details["within"], details["period"]) == (60.0, 120.0, 900.0, 3600.0)
+    assert {key: hosts["web1"][key] for key in ("occurrence", "vm_id", "clock", "clock_difference", "boot_ids", "state")} == {
+        "occurrence": 2,
+        "vm_id": "5c08b38e",
+        "clock": {"difference": 0.5},
+        "clock_difference": 0.3,
+        "boot_ids": ["b1", "b2"],
+        "state": "CLOSED",
+    }
+    planned = {"subscription_id": "sub", "resource_group": "fleet", "vm_id": None, "scope": "scope one"}
+    assert hosts["web1"]["identity"] == {**planned, "name": "vm-web1", "inventory_name": "web1", "zone": "1"}
+    assert hosts["web2"]["identity"] == {**planned, "name": "vm-web2", "inventory_name": "web2"}
     assert hosts["web1"]["prepared"] == {
         "ok": True,
+        "at": at(20),
         "verdict": "ready",
         "state": "PREPARED",
         "message": "This host is ready.",
@@ -618,6 +645,67 @@ def test_evidence_has_what_a_controller_can_know() -> None:
     }
     assert hosts["web1"]["own"]["event_as_seen"] == {"event_id": "E1"}
     assert hosts["web2"]["own"] is None
+
+
+def test_a_refusal_has_when_it_was_said_first_in_which_step_and_who_was_the_reason() -> None:
+    night = shared()
+    unprepared(night, "BACKING_OUT")
+    first = night.hostvars["web1"]["rolling_maintenance__gate"]["1.1"]["refusals"][E1]
+    night.now += 60
+    night.remember("vote")
+    assert night.hostvars["web1"]["rolling_maintenance__gate"]["1.1"]["at"] == at(60)
+    (refusal,) = night.outcome()["events"][0]["gate_refusals"]
+    assert (first["at"], first["step"], first["hosts"]) == (at(0), "gate", ["web2"])
+    assert (refusal["at"], refusal["step"], refusal["hosts"]) == (at(0), "gate", ["web2"])
+
+
+def test_hosts_that_keep_one_refusal_at_different_moments_tell_of_it_once() -> None:
+    night = shared()
+    unprepared(night, "BACKING_OUT")
+    kept = night.hostvars["web1"]["rolling_maintenance__gate"]
+    night.now += 1
+    night.tell("web1", gate={})
+    night.tell("web2", gate={})
+    night.remember("gate")
+    night.tell("web1", gate=kept)
+    assert [one["at"] for one in night.outcome()["events"][0]["gate_refusals"]] == [at(0)]
+
+
+def test_a_vote_has_no_time_where_the_host_has_gone_on_since() -> None:
+    night = shared()
+    night.tell("web2", prepared={E1: answered("prepare", "E1", "ready", "PREPARED", status=status([record("E1", "IMPACT")])["status"])})
+    night.tell("web1", prepared={E1: {"ok": False, "msg": "No."}})
+    assert night.outcome()["events"][0]["votes"] == {"web1": {"ok": False, "at": None}, "web2": {"ok": True, "at": None}}
+
+
+def test_a_vote_is_of_the_occurrence_that_is_there() -> None:
+    night = shared()
+    records = [record("E1", "PREPARED", occurrence=2), record("E1", "PREPARED", occurrence=1, changed_at=at(-9000))]
+    night.tell("web1", prepared={E1: answered("prepare", "E1", "ready", "PREPARED", status=status(records)["status"])})
+    assert night.outcome()["events"][0]["votes"]["web1"] == {"ok": True, "at": at(20)}
+
+
+def test_between_which_looks_it_started() -> None:
+    night = Night(entry("E1", "web1 web2"))
+    assert night.outcome()["events"][0]["started_between"] is None
+    watch(night, "scheduled", host="web2", at=at(50))
+    watch(night, "started", at=at(60))
+    assert night.outcome()["events"][0]["started_between"] == [at(50), at(60)]
+    night = running()
+    watch(night, "started", at=at(60))
+    assert night.outcome()["events"][0]["started_between"] == [None, at(60)]
+
+
+def test_what_the_gate_has_seen_has_a_time_as_well() -> None:
+    night = shared()
+    night.show(event_status="Started", not_before=None)
+    night.remember("gate")
+    (told,) = night.outcome()["events"]
+    assert (told["started"], told["started_between"], told["gone_seen"]) == (at(0), [at(-5), at(0)], [])
+    for name in ("web1", "web2"):
+        night.tell(name, answer=night.answer([]))
+    night.remember("gate")
+    assert night.outcome()["events"][0]["gone_seen"] == [at(0)]
 
 
 def test_nothing_in_the_evidence_of_an_event_could_be_taken_for_another_one() -> None:
@@ -788,13 +876,34 @@ SHAPES: List[Any] = [None, "words", 7, True, [], ["x"], {}, {"a": 1}, object(), 
 
 
 @pytest.mark.parametrize("shape", range(len(SHAPES)))
-@pytest.mark.parametrize("fact", ["prepared", "committed", "over", "posted", "watched", "gate", "trouble", "evidence", "status"])
+@pytest.mark.parametrize(
+    "fact", ["prepared", "committed", "sending", "over", "posted", "watched", "gate", "trouble", "evidence", "status", "newcomers"]
+)
 def test_no_shape_of_a_report_stops_it(fact: str, shape: int) -> None:
     night = shared()
     night.tell("web2", **{fact: SHAPES[shape]})
     for final in (True, False):
         told = night.outcome(final=final)
         assert json.loads(json.dumps(told)) == told
+
+
+@pytest.mark.parametrize("odd", [None, "x", 7, True, [], [7], {}, {"a": [1]}, 1e300, float("nan")])
+def test_no_shape_inside_a_report_stops_it(odd: Any) -> None:
+    kept = {"event": {"event_id": "E1"}, "state": "PREPARED", "changed_at": odd}
+    said = {"ok": True, "state": "PREPARED", "status": {"records": [odd, kept]}}
+    inside = ("identity", "clock", "boot_ids", "changes", "notes", "occurrence", "vm_id", "gone", "started", "first_seen")
+    night = shared()
+    night.tell("web1", evidence={E1: dict.fromkeys(inside, odd)}, prepared={E1: said}, committed={E1: {**said, "status": odd}})
+    night.tell("web2", sending={E1: {"status": {"records": odd}}}, watched={E1: {"state": "gone", "at": odd}})
+    night.tell(
+        "web2",
+        status={"clock_difference": odd},
+        gate={"1.1": {"refused": {E1: odd}, "refusals": {E1: odd}, "at": odd, "gone": {E1: odd}}, "1.2": odd},
+    )
+    post(night, "taken", at=odd, result=odd, witness=odd, msg=odd)
+    night.plan["events"][0].update({"decision": odd, "realm": odd, "vm_ids": odd, "scope": odd, "event": {"event_id": odd}})
+    (told,) = night.outcome()["events"]
+    assert json.loads(json.dumps(told))["key"] == E1
 
 
 @pytest.mark.parametrize(

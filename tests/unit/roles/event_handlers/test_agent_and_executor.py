@@ -122,7 +122,7 @@ def test_an_event_goes_its_whole_way_and_can_be_shown_afterwards(both: Both) -> 
         "asked for by us",
         0.0,
     )
-    assert [post["detail"]["result"] for post in shown["posts"]] == ["taken"]
+    assert [(post["by"], post["outcome"]) for post in shown["posts"]] == [("agent", "taken")]
     assert not both.host.lines("refused")
 
 

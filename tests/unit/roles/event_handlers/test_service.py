@@ -587,11 +587,11 @@ def test_what_a_driver_says_of_its_approval_is_on_the_disk_and_in_the_evidence_o
     post = host.record.post
     assert post is not None
     assert (post.driver, post.run, post.witness, post.outcome) == ("playbook", "run 1", "web_5", None)
-    assert [(line["by"], line["detail"]["result"]) for line in host.evidence()["posts"]] == [("driver", "sending")]
+    assert [(line["by"], line["outcome"]) for line in host.evidence()["posts"]] == [("driver", "sending")]
     for _time in range(2):
         assert host.ask("approved", event_id="E-1", witness="web_5", outcome="taken", **MINE).ok
     told = host.evidence()
-    assert [(line["detail"]["result"], line["detail"]["witness"]) for line in told["posts"]] == [("taken", "web_5")]
+    assert [(line["outcome"], line["witness"]) for line in told["posts"]] == [("taken", "web_5")]
     assert told["approved_by"] == "us"
     assert (host.record.state, host.launcher.ran) == (r.COMMITTED, ran)
     host.observe(STARTED)
