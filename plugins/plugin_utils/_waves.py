@@ -119,9 +119,15 @@ def _apart(component: Component, facing: Facing) -> Sequence[Verdict]:
     end = _Unit(component_of([first]), facing).end(begin)
     why = "its hosts are taken through event %s before" % first.sighting.event.event_id
     return [
-        held(verdict, why, until=verdict.start, due_at=verdict.start) if _can_wait(verdict, begin, end, facing) else verdict
+        held(verdict, why, until=verdict.start, due_at=_due_at(verdict, facing)) if _can_wait(verdict, begin, end, facing) else verdict
         for verdict in component.verdicts
     ]
+
+
+def _due_at(verdict: Verdict, facing: Facing) -> float:
+    """When the run has to be started that does it."""
+    last = next_run_at(verdict, facing)
+    return verdict.start if last is None else min(verdict.start, last)
 
 
 def _can_wait(verdict: Verdict, begin: float, end: float, facing: Facing) -> bool:

@@ -68,5 +68,5 @@ def test_nothing_is_left_of_what_could_not_be_put_in_its_place(tmp_path: Path) -
 
 @pytest.mark.parametrize("arguments", [{"path": "/x"}, {"evidence": {}}, {"path": "/x", "evidence": {}, "mode": "0644"}])
 def test_what_cannot_be_meant_is_refused(arguments: Dict[str, Any]) -> None:
-    with pytest.raises(AnsibleError, match="evidence|path|mode"):
+    with pytest.raises(AnsibleError, match=r"evidence|path|mode"):
         _keep(**arguments)
