@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from fleet import Fleet, Host, Played
 from imds_simulator import Event
@@ -93,3 +93,17 @@ def committed_before(fleet: Fleet, post: Any, event: Event) -> List[str]:
     hosts = [fleet[vm.key] for vm in event.vms]
     given = {host.name: moved_to(host, event, "COMMITTED") for host in hosts}
     return sorted(name for name, at in given.items() if at is not None and at <= post.at)
+
+
+def out_of_service(host: Host) -> List[Tuple[float, float]]:
+    """From when to when its handler had it out of service, by what the handler has written."""
+    begins: List[float] = []
+    spans: List[Tuple[float, float]] = []
+    log = host.folder / "handlers.log"
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
+        at, what, _name, phase = line.split()[:4]
+        if (what, phase) == ("begin", "prepare"):
+            begins.append(float(at))
+        if (what, phase) == ("end", "recover") and begins:
+            spans.append((begins.pop(), float(at)))
+    return spans + [(begin, float("inf")) for begin in begins]

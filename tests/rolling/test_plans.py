@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 import pytest
 from cores import NEWEST, OLDEST, played
 from fleet import AT_ONCE, Fleet, Played, until
 from imds_simulator import Event
-from nights import ANY_NUMBER, DAY, HOUR, Attempts, Night, entry_of
+from nights import ANY_NUMBER, DAY, HOUR, Attempts, Night, entry_of, out_of_service
 
 PUBLISHED = {
     "azure_maintenance_result",
@@ -328,24 +328,10 @@ def test_two_controllers_together_take_no_more_out_of_a_group_than_may_be(rivals
     """W-39: counted from the hosts' own records, also from those that are in no limit of this run."""
     assert rivals.fleet.approved(rivals.events["one"])
     assert rivals.fleet["one1"].runs() == ["10-pool prepare", "10-pool recover"]
-    out = [_out(rivals.fleet, name) for name in ("one1", "two1")]
+    out = [out_of_service(rivals.fleet[name]) for name in ("one1", "two1")]
     assert not [(one, two) for one in out[0] for two in out[1] if one[0] < two[1] and two[0] < one[1]]
     if not rivals.fleet.approved(rivals.events["two"]):
         assert "one1" in entry_of(rivals.second, rivals.events["two"])["reason"] or "one1" in rivals.second.message
-
-
-def _out(fleet: Fleet, name: str) -> List[Tuple[float, float]]:
-    """From when to when its handler had it out of service, by what the handler has written."""
-    begins: List[float] = []
-    spans: List[Tuple[float, float]] = []
-    log = fleet[name].folder / "handlers.log"
-    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
-        at, what, _name, phase = line.split()[:4]
-        if (what, phase) == ("begin", "prepare"):
-            begins.append(float(at))
-        if (what, phase) == ("end", "recover") and begins:
-            spans.append((begins.pop(), float(at)))
-    return spans + [(begin, float("inf")) for begin in begins]
 
 
 # --- shown, then agreed to, then done ------------------------------------------------------------------------------------
