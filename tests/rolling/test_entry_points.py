@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Mapping, Sequence
 import pytest
 from cores import played
 from fleet import Fleet
-from nights import ANY_NUMBER, DAY, Night
+from nights import ANY_NUMBER, DAY, SHORT, Night, committed_before, out_of_service
 
 ROLE = "cloud_maintenance.azure.rolling_maintenance"
 WORK = ("prepare", "gate", "approve", "watch", "recover")
@@ -100,6 +100,63 @@ def test_each_batch_of_a_wave_asks_about_its_own_events(fleet: Fleet, core: str)
     night = Night(fleet, events, running.wait())
     assert night.went_well("one", "one1")
     assert night.went_well("two", "two1")
+
+
+# --- all of them at once --------------------------------------------------------------------------------------------------
+
+
+def test_the_role_by_itself_takes_an_event_through(fleet: Fleet, core: str) -> None:
+    """And what stands after it in somebody's play comes after it."""
+    fleet.add("web1 web2", scope="web")
+    fleet.ready()
+    after = {"name": "Upgrade", "ansible.builtin.debug": {"msg": "something is installed"}}
+    events = {"web": fleet.schedule("Reboot", "web1")}
+    book = _book(fleet, _play("web1,web2", {"name": "Do what Azure wants", "ansible.builtin.include_role": {"name": ROLE}}, after))
+    night = Night(fleet, events, fleet.play(core, playbook=book, **ANY_NUMBER))
+    (post,) = night.posts("web")
+    assert (post.vm, post.status) == ("web2", 200)
+    assert night.went_well("web", "web1")
+    assert fleet["web2"].runs("inspect", "prepare", "recover") == []
+    assert (night.run.code, night.run.stats["azure_maintenance_result"]) == (0, "ok")
+    ((_out, back),) = out_of_service(fleet["web1"])
+    assert set(night.run.ran("Upgrade")) == {"web1", "web2"}
+    assert back < night.run.ran("Upgrade")["web1"].at
+
+
+# --- under another strategy -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("everywhere", [False, True], ids=["work", "everywhere"])
+def test_the_strategy_free_leads_to_no_wrong_post_and_no_drained_host(fleet: Fleet, core: str, everywhere: bool) -> None:
+    """Each host goes its own way, and nobody is approved whose partner is not ready."""
+    fleet.add("pair1 pair2 single1 idle1", scope="web", groups=["web"])
+    # They are not ready at the same time.
+    fleet["pair2"].behave("prepare", "rm -f %s/pool/10-pool; sleep 4" % fleet["pair2"].folder)
+    fleet.ready()
+    events = {"pair": fleet.schedule("Reboot", "pair1 pair2", notice=DAY), "single": fleet.schedule("Reboot", "single1", notice=DAY)}
+    work = [_entry(point) for point in WORK]
+    strategy = {"strategy": "free"}
+    first = strategy if everywhere else {}
+    book = _book(
+        fleet,
+        _play("web", _entry("discover"), _entry("plan"), **first),
+        _play("web", *work, **strategy),
+        _play("web", _entry("publish"), **first),
+    )
+    night = Night(fleet, events, fleet.play(core, playbook=book, lease="20s", **ANY_NUMBER, **SHORT))
+    for name, event in events.items():
+        for post in night.posts(name):
+            assert committed_before(fleet, post, event) == sorted(vm.key for vm in event.vms), "%s was approved too early" % name
+        assert len(night.posts(name)) <= 1
+        for vm in event.vms:
+            fleet[vm.key].wait_until_back()
+            assert fleet[vm.key].runs() in ([], ["10-pool prepare", "10-pool recover"])
+        if fleet.approved(event):
+            assert all(fleet[vm.key].state(event) == "CLOSED" for vm in event.vms)
+        else:
+            # What was not done is no success.
+            assert night.run.code == 2
+    assert fleet["idle1"].runs("inspect", "prepare", "recover") == []
 
 
 # --- one alone -----------------------------------------------------------------------------------------------------------
