@@ -231,6 +231,31 @@ def test_what_goes_wrong_before_the_end_is_said_with_everything_else(fleet: Flee
     assert night.run.stats["azure_maintenance_result"] == "failed"
 
 
+def test_evidence_that_cannot_be_written_any_more_keeps_no_host_from_coming_back(fleet: Fleet, core: str) -> None:
+    """Its folder is gone when everybody is ready, and something else has its name: root may write everywhere else."""
+    fleet.add("idle1 web1 web2", scope="web")
+    fleet.ready()
+    events = {"one": fleet.schedule("Reboot", "web1"), "two": fleet.schedule("Reboot", "web2")}
+    folder = fleet.evidence_folder
+    script = "test -d %s && rm -r %s && touch %s" % (folder, folder, folder)
+    lost = {"name": "Lose the evidence", "ansible.builtin.command": {"argv": ["sh", "-c", script]}, "changed_when": True}
+    once = task_file(fleet, "lost", {**lost, "when": "inventory_hostname == 'web1'", **ON_THE_CONTROLLER})
+    night = Night(fleet, events, fleet.play(core, before_gate=[once], **ANY_NUMBER, **SHORT))
+    assert folder.is_file()
+    for name, host in (("one", "web1"), ("two", "web2")):
+        (post,) = night.posts(name)
+        assert post.status == 200
+        assert (fleet[host].state(events[name]), fleet[host].in_service) == ("CLOSED", True)
+        assert fleet[host].runs() == ["10-pool prepare", "10-pool recover"]
+    # Nothing else has gone wrong.
+    (words,) = night.run.stats["azure_maintenance_failures"]
+    assert words.startswith("The evidence could not be written: ")
+    assert words in night.run.message
+    assert night.run.code == 2
+    assert night.run.stats["azure_maintenance_result"] == "failed"
+    assert not night.run.stats["azure_maintenance_evidence"]
+
+
 def test_whoever_asks_after_a_run_is_told_how_it_is_then(fleet: Fleet, core: str) -> None:
     fleet.add("idle1 near1", scope="near")
     fleet.ready()
