@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 import pytest
 from cores import played
-from fleet import Done, Fleet
-from nights import ANY_NUMBER, DAY, Attempts, Night, Task, task_file
+from fleet import Done, Fleet, until
+from nights import ANY_NUMBER, DAY, SHORT, Attempts, Night, Task, task_file
 
 PHASES = ("discover", "plan", "prepare", "gate", "approve", "watch", "recover", "publish")
 ONCE = ("discover", "plan", "publish")
@@ -311,6 +312,45 @@ def test_a_hook_that_runs_once_on_a_dead_host_leads_to_no_approval_and_no_draine
         once.fleet[name].wait_until_back()
         assert once.fleet[name].runs() == ["10-pool prepare", "10-pool recover"]
     assert once.run.code != 0
+
+
+# --- what does not come back ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("comes_back", [False, True], ids=["for ever", "too late"])
+def test_a_hook_that_hangs_without_a_timeout_keeps_no_host_out_of_service(fleet: Fleet, core: str, comes_back: bool) -> None:
+    """W-3: the run sends no word while it hangs, so the lease of its hosts ends, and what guards them gives them back."""
+    fleet.add("hangs1 fine1 idle1", scope="web")
+    fleet.ready()
+    events = {"hangs": fleet.schedule("Reboot", "hangs1", notice=DAY), "fine": fleet.schedule("Reboot", "fine1", notice=DAY)}
+    hangs = fleet.folder / "hangs"
+    script = "touch %s; %s" % (hangs, fleet["hangs1"].until_told)
+    hang = {"name": "Hang here", "ansible.builtin.raw": script, "when": "inventory_hostname == 'hangs1'"}
+    running = fleet.begin(core, after_prepare=[task_file(fleet, "hang", hang)], lease="20s", **ANY_NUMBER, **SHORT)
+    until(lambda: hangs.exists() or running.is_over, timeout=120, what="the hook hangs")
+    for name, event in events.items():
+        host = fleet[name + "1"]
+        assert (host.state(event), host.in_service) == ("PREPARED", False)
+    for name, event in events.items():
+        host = fleet[name + "1"]
+        host.wait(event, "BACKED_OUT", timeout=120)
+        assert host.in_service
+        assert host.runs() == ["10-pool prepare", "10-pool recover"]
+    assert not running.is_over
+    assert not fleet.posts()
+    if comes_back:
+        fleet["hangs1"].go_on()
+        night = Night(fleet, events, running.wait())
+        assert night.run.code == 2
+        assert "hangs1" in night.run.message
+    else:
+        assert running.kill(signal.SIGTERM) != 0
+    for event in events.values():
+        assert not fleet.approved(event)
+    assert not fleet.posts()
+    for name in ("hangs1", "fine1"):
+        assert fleet[name].in_service
+        assert fleet[name].runs() == ["10-pool prepare", "10-pool recover"]
 
 
 # --- what is wrong before it begins ---------------------------------------------------------------------------------------
