@@ -9,6 +9,7 @@ they are.
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from dataclasses import dataclass
@@ -18,10 +19,18 @@ import pytest
 from cores import NEWEST, OLDEST
 from fleet import Fleet, Host, until
 from imds_simulator import Event
-from nights import ANY_NUMBER, DAY, committed_before, moved_to
+from nights import ANY_NUMBER, DAY, committed_before, moved_to, task_file
 
-DISCOVER, PREPARE, GATE, POST, WATCH, RECOVER = "discover", "prepare", "gate", "post", "watch", "recover"
-PHASES = (DISCOVER, PREPARE, GATE, POST, WATCH, RECOVER)
+DISCOVER, PLAN, PREPARE, GATE, POST = "discover", "plan", "prepare", "gate", "post"
+# Everything is posted, and nobody has looked yet what becomes of it.
+APPROVED, WATCH, RECOVER, PUBLISH = "approved", "watch", "recover", "publish"
+PHASES = (DISCOVER, PLAN, PREPARE, GATE, POST, WATCH, RECOVER, PUBLISH)
+# Where an extension point waits until the controller is dead.
+WAITS: Mapping[str, str] = {PLAN: "after_plan", APPROVED: "after_approve", PUBLISH: "before_publish"}
+# No host has been asked for anything by then, and in these others there are events that have begun and last until they have been seen.
+UNTOUCHED, LASTING = (DISCOVER, PLAN), (APPROVED, WATCH)
+# What is in the evidence by then.
+VOTED, POSTED = (GATE, POST, APPROVED, WATCH, RECOVER, PUBLISH), (APPROVED, WATCH, RECOVER, PUBLISH)
 # By event its hosts: those of the first are left alone, those of the second are taken up again.
 ALONE: Mapping[str, Tuple[str, ...]] = {"far": ("far1",), "pair": ("pair1", "pair2"), "near": ("near1",)}
 AGAIN: Mapping[str, Tuple[str, ...]] = {"single": ("single1",), "shared": ("shared1", "shared2")}
@@ -50,18 +59,24 @@ class Killed:
         return [host.state(self.events[name]) for name in self.names for host in self.hosts(name)]
 
 
+def _case(number: signal.Signals, core: str, phase: str, *, again: bool) -> Any:
+    return pytest.param(number, core, phase, again, id="%s-%s-%s%s" % (number.name, core, phase, "-again" if again else ""))
+
+
 @pytest.mark.parametrize(
-    ("number", "core", "phase"),
-    # What a process leaves behind when it is killed so is the same with every version.
-    [pytest.param(signal.SIGKILL, NEWEST, phase, id="SIGKILL-%s-%s" % (NEWEST, phase)) for phase in PHASES]
-    # AWX cancels a job so; nothing is to be begun again here.
-    + [pytest.param(signal.SIGTERM, OLDEST, phase, id="SIGTERM-%s-%s" % (OLDEST, phase)) for phase in PHASES]
-    + [pytest.param(signal.SIGTERM, NEWEST, phase, id="SIGTERM-%s-%s" % (NEWEST, phase)) for phase in (PREPARE, POST)],
+    ("number", "core", "phase", "again"),
+    # What a process leaves behind when it is killed so is the same with every version; what goes on from there may not be.
+    [_case(signal.SIGKILL, NEWEST, phase, again=True) for phase in PHASES]
+    + [_case(signal.SIGKILL, OLDEST, APPROVED, again=True)]
+    # AWX cancels a job so. It may be launched once more, as another job.
+    + [_case(signal.SIGTERM, OLDEST, phase, again=False) for phase in PHASES]
+    + [_case(signal.SIGTERM, NEWEST, phase, again=False) for phase in (PREPARE, POST)]
+    + [_case(signal.SIGTERM, NEWEST, GATE, again=True)],
 )
-def test_wherever_the_controller_dies_every_host_ends_in_service(fleet: Fleet, number: int, core: str, phase: str) -> None:
+def test_wherever_the_controller_dies_every_host_ends_in_service(fleet: Fleet, number: int, core: str, phase: str, again: bool) -> None:
     """W-3, W-4, W-5, W-6 and W-7: by their own guards, or by a second run that goes on from where they are."""
-    again = number == signal.SIGKILL
     killed = _kill_in(phase, number, fleet, core, {**ALONE, **(AGAIN if again else {})})
+    _is_written_down(killed)
     if again:
         _start_again(killed, core)
     for name in ALONE:
@@ -77,23 +92,33 @@ def _kill_in(phase: str, number: int, fleet: Fleet, core: str, names: Mapping[st
     fleet.add("idle1", scope="killed")
     fleet.ready()
     # What is to be watched lasts until it has been seen.
-    lasts = None if phase == WATCH else 2.0
+    lasts = None if phase in LASTING else 2.0
+    begins: Dict[str, Any] = {"start_delay": 5.0} if phase == APPROVED else {}
     events = {
-        name: fleet.schedule("Reboot", " ".join(hosts), notice=9 * DAY if name == "far" else 1200.0, runs_for=lasts)
+        name: fleet.schedule("Reboot", " ".join(hosts), notice=9 * DAY if name == "far" else 1200.0, runs_for=lasts, **begins)
         for name, hosts in names.items()
     }
     killed = Killed(fleet, phase, events, names)
     _slow_down(killed)
     began = fleet.simulator.now()
-    running = fleet.begin(core, run_id=FIRST, lease="%gs" % LEASE, **ANY_NUMBER)
+    hooks: Dict[str, Any] = {WAITS[phase]: [_waits(fleet)]} if phase in WAITS else {}
+    running = fleet.begin(core, run_id=FIRST, lease="%gs" % LEASE, **hooks, **ANY_NUMBER)
     until(lambda: _is_reached(killed, began) or running.is_over, timeout=200, what="the run is in the phase %s" % phase)
     assert not running.is_over, "the run ended before it was killed\n%s" % running.told()
     assert running.kill(number) != 0
-    if events["near"].state == "Scheduled":
+    if events["near"].state == "Scheduled" and phase != APPROVED:
         fleet.simulator.change(events["near"].event_id, not_before=NEAR)
     for host in fleet.hosts.values():
         host.go_on()
+    (fleet.folder / "go-on").touch()
     return killed
+
+
+def _waits(fleet: Fleet) -> str:
+    """An extension point that says where it is, and goes on when the controller is dead."""
+    script = "touch %s/waits; until [ -e %s/go-on ]; do sleep 0.1; done" % (fleet.folder, fleet.folder)
+    task = {"name": "Wait", "ansible.builtin.command": {"argv": ["sh", "-c", script]}, "changed_when": False}
+    return task_file(fleet, "waits", {**task, "delegate_to": "localhost", "become": False})
 
 
 def _slow_down(killed: Killed) -> None:
@@ -118,6 +143,8 @@ def _slow_down(killed: Killed) -> None:
 def _is_reached(killed: Killed, began: float) -> bool:
     """By what hosts and service see of it."""
     phase, states = killed.phase, killed.states()
+    if phase in WAITS:
+        return (killed.fleet.folder / "waits").exists()
     if phase == DISCOVER:
         return _is_asking(killed.fleet, began)
     if phase == PREPARE:
@@ -135,6 +162,30 @@ def _is_asking(fleet: Fleet, began: float) -> bool:
     return any("if-none-match" not in one.headers and one.at > began for one in asked)
 
 
+# --- what it has left behind ---------------------------------------------------------------------------------------------
+
+
+def _is_written_down(killed: Killed) -> None:
+    """Whoever comes in the morning finds who was ready, what was posted and how it stood, although nobody has published anything."""
+    if killed.phase in UNTOUCHED:
+        assert not killed.fleet.posts()
+        for host in killed.fleet.hosts.values():
+            assert (host.in_service, host.runs("inspect", "prepare", "recover")) == (True, [])
+    if killed.phase not in VOTED:
+        return
+    (path,) = killed.fleet.evidence_folder.iterdir()
+    assert FIRST in path.name
+    assert json.loads(path.read_text(encoding="utf-8"))["run"] == FIRST
+    for name, event in killed.events.items():
+        written = killed.fleet.evidence_of(event)
+        assert written["votes"] == dict.fromkeys(killed.names[name], True), name
+        if killed.phase in POSTED:
+            assert [post["outcome"] for post in written["posts"]] == ["taken"], name
+            assert written["approved_by"] == "us"
+        if killed.phase == PUBLISH:
+            assert written["result"] == "recovered"
+
+
 # --- the second one ------------------------------------------------------------------------------------------------------
 
 
@@ -149,7 +200,7 @@ def _start_again(killed: Killed, core: str) -> None:
     began = fleet.simulator.now()
     limit = ",".join(["idle1", *(name for hosts in AGAIN.values() for name in hosts)])
     running = fleet.begin(core, run_id=FIRST if same else SECOND, lease="30s", limit=limit, **ANY_NUMBER)
-    if killed.phase == WATCH:
+    if killed.phase in LASTING:
         until(lambda: _is_asking(fleet, began) or running.is_over, timeout=90, what="the second run has begun")
         time.sleep(2.0)
         for name in AGAIN:
@@ -181,7 +232,7 @@ def _is_in_hand(host: Host, event: Event) -> bool:
 
 def _ends_by_its_own_guard(killed: Killed, name: str) -> None:
     event, hosts = killed.events[name], killed.hosts(name)
-    if killed.phase == DISCOVER:
+    if killed.phase in UNTOUCHED:
         for host in hosts:
             host.wait(event, "SEEN")
     if killed.phase == PREPARE:
@@ -195,7 +246,7 @@ def _ends_by_its_own_guard(killed: Killed, name: str) -> None:
     killed.fleet.happen(event)
     for host in hosts:
         host.wait(event, "CLOSED", timeout=90)
-        if killed.phase == DISCOVER:
+        if killed.phase in UNTOUCHED:
             assert (host.in_service, host.runs()) == (True, [])
         else:
             _is_put_back(host)
