@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Callable, Dict
 
 import pytest
-from cores import NEWEST, played
+from cores import played
 from fleet import Fleet, Running, until
 from imds_simulator import Event
-from nights import ANY_NUMBER, DAY, Night, moved_to
+from nights import ANY_NUMBER, DAY, Night, moved_to, out_of_service
 
 # --- what is done about events that are due ------------------------------------------------------------------------------
 
@@ -102,6 +102,22 @@ def test_a_night_ends_with_an_error_that_names_what_was_refused_and_nothing_that
     assert "stranger1" in calm.run.message
     for host in ("single1", "shared1", "allowed1", "twice1"):
         assert host not in calm.run.message
+
+
+def test_a_freeze_of_unknown_length_is_approved_once_and_its_host_is_put_back_when_it_is_over(fleet: Fleet, core: str) -> None:
+    fleet.add("frozen1 idle1", scope="frozen")
+    fleet.ready()
+    event, host = fleet.schedule("Freeze", "frozen1", duration=-1, runs_for=4.0), fleet["frozen1"]
+    night = Night(fleet, {"freeze": event}, fleet.play(core, **ANY_NUMBER))
+    (post,) = night.posts("freeze")
+    assert (post.vm, post.status) == ("idle1", 200)
+    assert event.started_at is not None
+    assert event.started_at < event.not_before - 600
+    # It was out of service before it stood still, and until it did no more.
+    ((out, back),) = out_of_service(host)
+    assert out < event.started_at < event.started_at + 3.5 < back
+    assert night.went_well("freeze", "frozen1")
+    assert night.run.code == 0
 
 
 # --- what comes in between -----------------------------------------------------------------------------------------------
@@ -235,7 +251,7 @@ def test_the_night_ends_with_an_error_that_names_who_was_not_ready(disturbed: Ni
 # --- what the default policy makes of a night ----------------------------------------------------------------------------
 
 
-@played("default", NEWEST)
+@played("default")
 def _default(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Night:
     fleet = fleets()
     fleet.add("week1 user1 user2 freeze0 freeze5 frozen1 tied1 later1")
@@ -272,14 +288,15 @@ def test_what_comes_in_fifteen_minutes_is_held_until_it_is_due(default: Night) -
     assert default.entry("later")["place"] == "held"
 
 
-@pytest.mark.parametrize("name", ["freeze of 0 s", "freeze of 5 s"])
-def test_a_short_freeze_is_left_to_azure(default: Night, name: str) -> None:
-    assert default.nobody_approved(name)
+@pytest.mark.parametrize(("name", "host"), [("freeze of 0 s", "freeze0"), ("freeze of 5 s", "freeze5")])
+def test_a_short_freeze_is_left_to_azure(default: Night, name: str, host: str) -> None:
+    assert default.untouched(name, host)
     assert default.entry(name)["place"] == "left"
     assert "short pause" in default.entry(name)["reason"]
 
 
 def test_a_freeze_of_unknown_length_is_a_disruption(default: Night) -> None:
+    assert default.untouched("freeze of unknown length", "frozen1")
     assert default.entry("freeze of unknown length")["place"] == "held"
     assert "disruption" in default.entry("freeze of unknown length")["reason"]
 
