@@ -188,7 +188,7 @@ time.time = lambda: right() + 3600.0
 """
 
 
-@played("doubtful", NEWEST)
+@played("doubtful")
 def _doubtful(request: pytest.FixtureRequest, fleets: Fleets) -> Night:
     fleet = fleets()
     fleet.add("idle1 joined1 grown1 wider1 wider2 undrained1 manual1 silent1 reset1 late1", scope="gate")
