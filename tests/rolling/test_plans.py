@@ -15,6 +15,7 @@ from fleet import AT_ONCE, Fleet, Played, until
 from imds_simulator import Event
 from nights import ANY_NUMBER, DAY, HOUR, Attempts, Night, entry_of, out_of_service
 
+MAINTAIN = "Maintain, wave by wave"
 PUBLISHED = {
     "azure_maintenance_result",
     "azure_maintenance_events",
@@ -235,7 +236,7 @@ def test_a_playbook_does_nothing_about_what_the_agent_of_a_host_has_in_hand(hand
 # --- more than may be out, and Azure takes them all the same --------------------------------------------------------------
 
 
-@played("crowd", NEWEST)
+@played("crowd")
 def _crowd(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Night:
     fleet = fleets()
     fleet.add("tied1 tied2 tied3 tied4", scope="tied", groups=["tied"])
@@ -341,7 +342,7 @@ def test_two_controllers_together_take_no_more_out_of_a_group_than_may_be(rivals
 class Agreement:
     """The same hosts and events: shown, with another plan, asked for without an answer, and with the plan that was shown.
 
-    after: what was posted and which handlers had run when each run had ended.
+    after: what was posted and which handlers had run when each run had ended. written: whether there was a folder for evidence then.
     """
 
     fleet: Fleet
@@ -351,6 +352,7 @@ class Agreement:
     asked: Played
     agreed: Played
     after: Mapping[str, Tuple[int, Sequence[str], Optional[str]]]
+    written: Mapping[str, bool]
 
     def told(self) -> str:
         return self.fleet.told()
@@ -373,10 +375,11 @@ def _agreement(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> 
         "week": fleet.schedule("Redeploy", "week1", notice=7 * DAY),
     }
     options: Dict[str, Any] = {"rules": NIGHTLY, "period": "1d", **ANY_NUMBER}
-    after = {}
+    after, written = {}, {}
 
     def play(name: str, **more: Any) -> Played:
         run = fleet.play(request.param, **{**options, **more})
+        written[name] = fleet.evidence_folder.exists()
         after[name] = (len(fleet.posts()), [*fleet["web1"].runs(), *fleet["night1"].runs()], fleet["web1"].state(events["web"]))
         return run
 
@@ -385,7 +388,7 @@ def _agreement(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> 
     other = play("other", plan_digest="0" * 64)
     asked = play("asked", ask=True, ask_timeout="5s")
     agreed = play("agreed", plan_digest=digest)
-    return Agreement(fleet, events, shown, other, asked, agreed, after)
+    return Agreement(fleet, events, shown, other, asked, agreed, after, written)
 
 
 def test_check_mode_shows_the_plan_and_changes_nothing(agreement: Agreement) -> None:
@@ -397,10 +400,26 @@ def test_check_mode_shows_the_plan_and_changes_nothing(agreement: Agreement) -> 
     assert not [one for one in agreement.shown.done if one.result.get("changed") and not one.task.lower().startswith("publish")]
 
 
+def test_check_mode_does_not_come_to_the_maintenance(agreement: Agreement) -> None:
+    """Nothing is skipped there: nothing of it is there."""
+    assert not [one.task for one in agreement.shown.done if one.play == MAINTAIN]
+    assert "Plan" in {one.play for one in agreement.shown.done}
+    assert [one.task for one in agreement.agreed.done if one.play == MAINTAIN and one.host == "web1"]
+
+
+def test_check_mode_writes_no_evidence(agreement: Agreement) -> None:
+    """Also no folder for it, which every other run makes before anything else."""
+    assert agreement.written == {"shown": False, "other": True, "asked": True, "agreed": True}
+    assert agreement.shown.stats["azure_maintenance_evidence"] is None
+
+
 def test_the_first_line_of_check_mode_says_that_asking_has_switched_the_feature_on(agreement: Agreement) -> None:
     """C-7."""
     (shown,) = agreement.shown.ran("Show the plan").values()
-    assert "switched scheduled events on" in shown.result["msg"][0]
+    assert shown.result["msg"][0].startswith("Asking has switched scheduled events on for every VM of the scopes that were asked;")
+    # And so it is printed, before anything else that the plan says.
+    _before, printed = agreement.shown.output.split('"msg": [', 1)
+    assert printed.split('"')[1] == shown.result["msg"][0]
 
 
 def test_what_the_next_night_would_come_too_late_for_is_due_tonight(agreement: Agreement) -> None:
