@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import json
+from typing import List
 
 from fleet import PLAYBOOK, Fleet
-from nights import ANY_NUMBER, DAY, Night, entry_of
+from nights import ANY_NUMBER, DAY, Night, Task, entry_of
 
 
 def test_what_is_announced_while_a_run_works_is_due_next(fleet: Fleet, core: str) -> None:
@@ -48,11 +49,11 @@ def test_what_was_due_next_in_an_earlier_run_of_the_same_process_is_forgotten(fl
     fleet.ready()
     event, later = fleet.schedule("Reboot", "web1"), fleet.schedule("Freeze", "later1", notice=7 * DAY)
     signal, book = fleet.folder / "cancelled", fleet.folder / "book.yml"
-    wait = {"ansible.builtin.wait_for": {"path": str(signal), "timeout": 90}, "delegate_to": "localhost", "run_once": True}
-    pause = {"hosts": "idle1", "gather_facts": False, "tasks": [{"name": "Wait until Azure has thought better of it", **wait}]}
-    run = {"ansible.builtin.import_playbook": PLAYBOOK}
+    wait: Task = {"ansible.builtin.wait_for": {"path": str(signal), "timeout": 90}, "delegate_to": "localhost", "run_once": True}
+    pause: Task = {"hosts": "idle1", "gather_facts": False, "tasks": [{"name": "Wait until Azure has thought better of it", **wait}]}
+    run: Task = {"ansible.builtin.import_playbook": PLAYBOOK}
     book.write_text(json.dumps([run, pause, run]), encoding="utf-8")
-    rules = [{"name": "reboots", "event_types": ["Reboot"], "action": "prepare_and_approve", "start": "now"}]
+    rules: List[Task] = [{"name": "reboots", "event_types": ["Reboot"], "action": "prepare_and_approve", "start": "now"}]
     rules += [{"name": "pauses", "event_types": ["Freeze"], "action": "prepare_and_approve", "start": {"before": "auto"}}]
     running = fleet.begin(core, playbook=str(book), rules=rules, **ANY_NUMBER)
     running.until("Wait until Azure has thought better of it")
