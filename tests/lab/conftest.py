@@ -33,8 +33,14 @@ def targets() -> Mapping[str, str]:
 
 
 @pytest.fixture(scope="session")
-def newest_programs() -> Path:
-    return Path(CORES["newest"])
+def programs() -> Mapping[str, Path]:
+    """Where those of each version of Ansible are."""
+    return {core: Path(folder) for core, folder in CORES.items()}
+
+
+@pytest.fixture(scope="session")
+def newest_programs(programs: Mapping[str, Path]) -> Path:
+    return programs["newest"]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A service behind HAProxy while Azure reboots, redeploys and freezes its hosts: with the rolling playbook no request is lost.
 
-CLOUD_MAINTENANCE_RUNS=3 plays everything three times, and -s shows the figures.
+CLOUD_MAINTENANCE_RUNS=3 plays everything three times, with the newest version of Ansible and the oldest in turn, and -s shows the figures.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ def service(lab: Lab) -> Service:
 
 
 @pytest.fixture(scope="module")
-def controller(lab: Lab, newest_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Controller:
-    return Controller(lab, "newest", newest_programs, tmp_path_factory.mktemp("controller"))
+def controllers(lab: Lab, programs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory) -> List[Controller]:
+    return [Controller(lab, core, programs[core], tmp_path_factory.mktemp("controller")) for core in ("newest", "2.16")]
 
 
 @pytest.fixture(scope="module", params=[IN_HANDLERS, IN_TASKS])
 def extension_points(
-    request: pytest.FixtureRequest, controller: Controller, service: Service, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, controllers: List[Controller], service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, List[str]]:
     """The role is on the hosts, with the drain or without any handler; in the latter case the options that bring the drain along."""
     in_handlers = request.param == IN_HANDLERS
     role = {"name": "role", "ansible.builtin.include_role": {"name": "cloud_maintenance.azure.event_handlers"}}
-    installed = controller.play(
+    installed = controllers[0].play(
         [role],
         hosts=",".join(BACKENDS),
         timeout=300,
@@ -129,16 +129,22 @@ ONCE = {name: 0 if name == "pool1" else 1 for name in BACKENDS}
 
 @pytest.mark.parametrize("run", RUNS)
 def test_no_request_is_lost_with_the_playbook(
-    run: int, request: pytest.FixtureRequest, lab: Lab, service: Service, controller: Controller, extension_points: Mapping[str, List[str]]
+    run: int,
+    request: pytest.FixtureRequest,
+    lab: Lab,
+    service: Service,
+    controllers: List[Controller],
+    extension_points: Mapping[str, List[str]],
 ) -> None:
     """design.md, Rolling maintenance: five events, one of them of two hosts, and two hosts at a time."""
     service.wait_until_all_serve()
     before = _boots(lab)
+    controller = controllers[run % len(controllers)]
     events = _announced(lab, EVENTS, notice=NOTICE)
     options = {**OPTIONS, **extension_points}
     with Load(service) as load:
         played = controller.play_book(PLAYBOOK, timeout=420, **{"rolling_maintenance_" + name: value for name, value in options.items()})
-    print("%s, run %d: %d good, %d lost" % (request.node.callspec.id, run + 1, load.good, len(load.lost)))
+    print("%s, run %d, ansible-core %s: %d good, %d lost" % (request.node.callspec.id, run + 1, controller.core, load.good, len(load.lost)))
     assert played.code == 0, played.output
     assert load.lost == []
     assert load.good > 500
