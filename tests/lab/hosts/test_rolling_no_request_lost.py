@@ -164,7 +164,7 @@ def test_many_are_lost_when_nobody_prepares(run: int, lab: Lab, service: Service
             for event in _announced(lab, wave, notice=3.0):
                 event.wait("gone")
             service.wait_until_all_serve()
-        assert load.lost != [], "the measurement sees nothing of %s" % (wave,)
         good, lost = good + load.good, lost + len(load.lost)
     print("nobody prepares, run %d: %d good, %d lost" % (run + 1, good, lost))
+    assert lost > 0, "the measurement sees nothing of it"
     assert _booted(lab, before) == ONCE
