@@ -20,6 +20,7 @@ SOURCE = ROOT / "docs" / "docsite"
 LABEL = re.compile(r"\bansible_collections\.ansible\.builtin\.([a-z0-9_]+_[a-z]+)(__[\w/.-]+)?")
 
 GENERAL = {  # pages of Ansible's own that antsibull-docs refers to
+    "action_plugins": "plugins/action.html#action-plugins",
     "ansible_configuration_settings": "reference_appendices/config.html#ansible-configuration-settings",
     "common_return_values": "reference_appendices/common_return_values.html#common-return-values",
 }
