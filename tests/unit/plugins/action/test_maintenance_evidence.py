@@ -15,6 +15,7 @@ import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.cloud_maintenance.azure.plugins.action.maintenance_evidence import ActionModule
 
+NAME = "cloud_maintenance.azure.maintenance_evidence"
 EVIDENCE = {"schema": 1, "events": [{"event_id": "Ä", "posts": []}]}
 
 
@@ -22,6 +23,7 @@ def _keep(check_mode: bool = False, **arguments: Any) -> Dict[str, Any]:
     task = SimpleNamespace(args=arguments, check_mode=check_mode, async_val=0, diff=False)
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
     action = ActionModule(task=task, connection=connection, play_context=None, loader=None, templar=None, shared_loader_obj=None)
+    action._load_name = NAME  # as Ansible's loader does
     result: Dict[str, Any] = action.run(task_vars={})
     return result
 
