@@ -199,6 +199,12 @@ def next_run_at(verdict: Verdict, facing: Facing) -> Optional[float]:
     return None if last is None else last - facing.options.period - JOB_STARTUP
 
 
+def by_next_run(moment: float, verdict: Verdict, facing: Facing) -> float:
+    """This moment, or the last one for the next run if that is earlier."""
+    last = next_run_at(verdict, facing)
+    return moment if last is None else min(moment, last)
+
+
 # --- what is decided -----------------------------------------------------------------------------------------------------
 
 
@@ -441,9 +447,7 @@ def _latest(decision: Decision) -> float:
 
 def due_at(verdict: Verdict, facing: Facing) -> float:
     """When a run would take it on."""
-    by_start = verdict.start - facing.options.wait
-    by_period = next_run_at(verdict, facing)
-    return max(facing.now, by_start if by_period is None else min(by_start, by_period))
+    return max(facing.now, by_next_run(verdict.start - facing.options.wait, verdict, facing))
 
 
 # --- what must begin earlier, because others come after it ---------------------------------------------------------------

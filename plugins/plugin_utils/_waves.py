@@ -25,8 +25,8 @@ from ._verdicts import (
     Verdict,
     after_its_window,
     beyond_this_run,
+    by_next_run,
     held,
-    next_run_at,
     next_run_is_in_time,
     refused,
     window_is_over,
@@ -118,16 +118,11 @@ def _apart(component: Component, facing: Facing) -> Sequence[Verdict]:
     begin = first.must_begin_by(rounds)
     end = _Unit(component_of([first]), facing).end(begin)
     why = "its hosts are taken through event %s before" % first.sighting.event.event_id
-    return [
-        held(verdict, why, until=verdict.start, due_at=_due_at(verdict, facing)) if _can_wait(verdict, begin, end, facing) else verdict
-        for verdict in component.verdicts
-    ]
 
+    def kept(verdict: Verdict) -> Verdict:
+        return held(verdict, why, until=verdict.start, due_at=by_next_run(verdict.start, verdict, facing))
 
-def _due_at(verdict: Verdict, facing: Facing) -> float:
-    """When the run has to be started that does it."""
-    last = next_run_at(verdict, facing)
-    return verdict.start if last is None else min(verdict.start, last)
+    return [kept(verdict) if _can_wait(verdict, begin, end, facing) else verdict for verdict in component.verdicts]
 
 
 def _can_wait(verdict: Verdict, begin: float, end: float, facing: Facing) -> bool:
@@ -392,7 +387,7 @@ class _Filling:
             hopeful = self._may_fit_later(unit)
             for verdict in unit.component.verdicts:
                 if hopeful and next_run_is_in_time(verdict, self._facing):
-                    self._say(held(verdict, why, until=None, due_at=self._next_try(verdict)))
+                    self._say(held(verdict, why, until=None, due_at=by_next_run(self._facing.now + RETRY, verdict, self._facing)))
                 else:
                     self._say(refused(verdict, why))
         self._queue.clear()
@@ -402,10 +397,6 @@ class _Filling:
         """Nobody foresees who is back by then. But where the others are hit at the same time it does not help to wait (W-52)."""
         since = self._facing.now + RETRY
         return unit.alone or self._room.may_fit_later(unit.away, since=min(since, unit.deadline), before=unit.deadline, end=unit.end)
-
-    def _next_try(self, verdict: Verdict) -> float:
-        last = next_run_at(verdict, self._facing)
-        return self._facing.now + RETRY if last is None else min(self._facing.now + RETRY, last)
 
     def _say(self, verdict: Verdict) -> None:
         self.said[verdict.key] = verdict
