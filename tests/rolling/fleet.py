@@ -196,6 +196,12 @@ class Host:
         for mark in ("dark", "hung", "stale"):
             self.unmark(mark)
 
+    def drop(self) -> None:
+        """The connection alone: the host is there, and who asks it again is answered."""
+        self.go_dark()
+        time.sleep(0.5)
+        self.come_back()
+
     def hang(self) -> None:
         """Whoever speaks to it hears nothing."""
         self.mark("hung")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from fleet import Fleet, Host, Played
@@ -19,6 +20,7 @@ ANY_NUMBER: Dict[str, Any] = {"max_unavailable": "100%", "min_available": 0}
 # What is waited for in vain.
 SHORT: Dict[str, Any] = {"start_timeout": "12s", "recover_timeout": "30s", "return_timeout": "25s"}
 Task = Dict[str, Any]
+ON_THE_CONTROLLER: Task = {"delegate_to": "localhost", "become": False}
 
 
 def task_file(fleet: Fleet, name: str, *tasks: Task) -> str:
@@ -27,6 +29,12 @@ def task_file(fleet: Fleet, name: str, *tasks: Task) -> str:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(tasks), encoding="utf-8")
     return str(path)
+
+
+def undrain(fleet: Fleet, pool: Path) -> str:
+    """The path of a file with a task that puts a host back into a pool on the controller."""
+    touch = {"path": "%s/{{ inventory_hostname }}" % pool, "state": "touch", "mode": "0644"}
+    return task_file(fleet, "undrain", {"name": "Put it back", "ansible.builtin.file": touch, **ON_THE_CONTROLLER})
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,13 @@ from __future__ import annotations
 import json
 import time
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any, Dict
 
 from fleet import AT_ONCE, PLAYBOOK, Fleet, until
-from nights import ANY_NUMBER, DAY, SHORT, Night, task_file
+from nights import ANY_NUMBER, DAY, ON_THE_CONTROLLER, SHORT, Night, task_file, undrain
 
 ROLE = "cloud_maintenance.azure.rolling_maintenance"
 APPROVE = [{"name": "yes", "action": "approve", "start": "now"}]
-ON_THE_CONTROLLER = {"delegate_to": "localhost", "become": False}
-
-
-def _undrain(fleet: Fleet, pool: Path) -> str:
-    touch = {"path": "%s/{{ inventory_hostname }}" % pool, "state": "touch", "mode": "0644"}
-    return task_file(fleet, "undrain", {"name": "Put it back", "ansible.builtin.file": touch, **ON_THE_CONTROLLER})
 
 
 def test_a_host_that_has_given_its_word_and_misses_that_nobody_is_approved_hears_it_later(fleet: Fleet, core: str) -> None:
@@ -82,7 +75,7 @@ def test_a_host_that_is_given_back_goes_back_into_its_pool_although_an_extension
     pool = fleet.folder / "pool"
     pool.mkdir()
     fail = task_file(fleet, "fail", {"name": "Fail", "ansible.builtin.fail": {"msg": "the chat is down"}, **ON_THE_CONTROLLER})
-    hooks: Dict[str, Any] = {"before_recover": [fail], "after_recover": [_undrain(fleet, pool)]}
+    hooks: Dict[str, Any] = {"before_recover": [fail], "after_recover": [undrain(fleet, pool)]}
     night = Night(fleet, {"pair": event}, fleet.play(core, **hooks, **ANY_NUMBER, **SHORT))
     assert night.nobody_approved("pair")
     assert "before_recover failed: the chat is down" in night.run.said
@@ -105,7 +98,7 @@ def test_what_an_earlier_run_has_taken_out_of_a_pool_goes_back_although_azure_ha
     pool.mkdir()
     for event in events.values():
         fleet.simulator.start(event.event_id)
-    run = fleet.play(core, after_recover=[_undrain(fleet, pool)], **ANY_NUMBER)
+    run = fleet.play(core, after_recover=[undrain(fleet, pool)], **ANY_NUMBER)
     assert Night(fleet, events, run).entry("driven")["place"] == "running"
     assert fleet["driven1"].in_service
     assert sorted(path.name for path in pool.iterdir()) == ["driven1"]

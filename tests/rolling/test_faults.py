@@ -379,19 +379,12 @@ def _dark(request: pytest.FixtureRequest, fleets: Fleets) -> Night:
     # Who has his word to give does not answer any more, or not as he did; and with him whoever is asked to post first.
     fleet["gone2"].go_dark()
     fleet["lost1"].go_dark()
-    _drop(fleet["dropped1"])
+    fleet["dropped1"].drop()
     _reboot(fleet["rebooted1"])
     fleet["witness1"].go_dark()
     fleet["dropped1"].go_on()
     fleet["busy1"].go_on()
     return Night(fleet, events, running.wait())
-
-
-def _drop(host: Host) -> None:
-    """The connection alone: the host is there, and who asks it again is answered."""
-    host.go_dark()
-    time.sleep(0.5)
-    host.come_back()
 
 
 def _reboot(host: Host) -> None:

@@ -5,19 +5,8 @@
 
 from __future__ import annotations
 
-import time
-
-from fleet import Fleet, Host, until
-from nights import ANY_NUMBER, SHORT, Night, task_file
-
-ON_THE_CONTROLLER = {"delegate_to": "localhost", "become": False}
-
-
-def _drop(host: Host) -> None:
-    """The connection alone: the host is there, and who asks it again is answered."""
-    host.go_dark()
-    time.sleep(0.5)
-    host.come_back()
+from fleet import Fleet, until
+from nights import ANY_NUMBER, SHORT, Night, undrain
 
 
 def test_a_deletion_that_goes_as_planned_is_no_failure_and_nobody_is_waited_for(fleet: Fleet, core: str) -> None:
@@ -45,9 +34,7 @@ def test_a_host_that_stayed_is_put_back_everywhere_once_its_event_is_over(fleet:
     near, long = fleet.schedule("Reboot", "bad1 stays1"), fleet.schedule("Reboot", "long1", runs_for=45.0)
     pool = fleet.folder / "pool"
     pool.mkdir()
-    touch = {"path": "%s/{{ inventory_hostname }}" % pool, "state": "touch", "mode": "0644"}
-    back = task_file(fleet, "back", {"name": "Put it back", "ansible.builtin.file": touch, **ON_THE_CONTROLLER})
-    running = fleet.begin(core, after_recover=[back], **ANY_NUMBER)
+    running = fleet.begin(core, after_recover=[undrain(fleet, pool)], **ANY_NUMBER)
     host = fleet["stays1"]
     host.wait(near, "PREPARED", timeout=120)
     fleet.simulator.change(near.event_id, not_before=110.0)
@@ -72,7 +59,7 @@ def test_a_connection_that_breaks_off_in_the_recovery_stops_no_later_wave(fleet:
     running = fleet.begin(core, look="30s", max_unavailable=1, min_available=0)
     running.until("See it over", host="first1")
     fleet["first1"].wait(events["first"], "RECOVERING")
-    _drop(fleet["first1"])
+    fleet["first1"].drop()
     night = Night(fleet, events, running.wait())
     looks = [one.outcome for one in night.run.done if "See it over" in one.task and one.host == "first1"]
     assert looks[0] in ("ignored", "unreachable")
