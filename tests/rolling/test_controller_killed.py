@@ -152,7 +152,9 @@ def _is_reached(killed: Killed, began: float) -> bool:
     if phase == POST:
         return all(killed.fleet.posts(event) for event in killed.events.values())
     if phase == WATCH:
-        return all(event.state == "Started" for event in killed.events.values())
+        # Azure can be quicker than whoever has posted is done with it.
+        begun = all(event.state == "Started" for event in killed.events.values())
+        return begun and [run["phase"] for run in killed.fleet.evidence()] == ["approve"]
     return {GATE: "COMMITTED", RECOVER: "RECOVERING"}[phase] in states
 
 
