@@ -466,11 +466,13 @@ def _not_allowed(entry: Mapping[str, Any], event: Event, scene: Scene) -> Option
 
 
 def _outside_window(window: Mapping[str, Any], scene: Scene) -> Optional[str]:
-    closes = instant(window.get("closes"))
-    if closes is None or scene.now <= closes:
-        return None
     zone = Zone(text(window.get("timezone")) or "UTC", int(_or(number(window.get("offset")), 0.0)))
-    return "its window was open until %s" % say_instant(closes, zone)
+    opens, closes = instant(window.get("opens")), instant(window.get("closes"))
+    if opens is not None and scene.now < opens - _CLOCK_SLACK:
+        return "its window opens at %s" % say_instant(opens, zone)
+    if closes is not None and scene.now > closes:
+        return "its window was open until %s" % say_instant(closes, zone)
+    return None
 
 
 def _folded(given: Iterable[str]) -> FrozenSet[str]:

@@ -193,7 +193,7 @@ class Host:
         self.mark("dark")
 
     def come_back(self) -> None:
-        for mark in ("dark", "hung", "stale"):
+        for mark in ("dark", "hung", "stale", "broken"):
             self.unmark(mark)
 
     def drop(self) -> None:
@@ -205,6 +205,10 @@ class Host:
     def hang(self) -> None:
         """Whoever speaks to it hears nothing."""
         self.mark("hung")
+
+    def break_down(self) -> None:
+        """Whoever speaks to it is told of an error that no connection has."""
+        self.mark("broken")
 
     def mark(self, name: str) -> None:
         (self.folder / name).touch()

@@ -8,15 +8,12 @@ from __future__ import annotations
 import json
 import time
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any, Dict
 
-import yaml
 from fleet import AT_ONCE, PLAYBOOK, Fleet, until
 from nights import ANY_NUMBER, DAY, ON_THE_CONTROLLER, SHORT, Night, task_file, undrain
 
 ROLE = "cloud_maintenance.azure.rolling_maintenance"
-ROOT = Path(__file__).resolve().parents[2]
 APPROVE = [{"name": "yes", "action": "approve", "start": "now"}]
 
 
@@ -213,26 +210,6 @@ def test_a_run_that_leaves_out_the_gate_approves_nobody(fleet: Fleet, core: str)
     night = Night(fleet, {"web": event}, fleet.play(core, playbook=str(book), rules=APPROVE, **ANY_NUMBER, **SHORT))
     assert night.nobody_approved("web")
     assert "the entry point gate comes before approve, and was left out" in night.run.said
-
-
-def test_nobody_is_approved_when_the_last_verdict_cannot_be_given_and_the_play_does_not_end_there(fleet: Fleet, core: str) -> None:
-    """One host gives it for all of them, and the one of the step before does not stand in for it."""
-    fleet.add("idle1 mute1 mute2", scope="mute")
-    fleet.ready()
-    event = fleet.schedule("Reboot", "mute1 mute2", notice=9 * DAY)
-    given = yaml.safe_load((ROOT / "roles" / "rolling_maintenance" / "vars" / "main.yml").read_text(encoding="utf-8"))
-    usual = given["__rolling_maintenance_verdicts"].strip().removeprefix("{{").removesuffix("}}")
-    broken = "{{ nowhere if rolling_maintenance__step == 'vote' else (%s) }}" % usual
-    run = fleet.play(core, extra={"__rolling_maintenance_verdicts": broken}, **ANY_NUMBER, **SHORT)
-    night = Night(fleet, {"mute": event}, run)
-    assert [done.outcome for done in run.ran("See that everybody has given it").values()] == ["ignored"]
-    assert night.nobody_approved("mute")
-    assert "Leave no host behind" in run.plays
-    assert "Publish" in run.plays
-    assert run.code == 2
-    for name in ("mute1", "mute2"):
-        fleet[name].wait(event, "BACKED_OUT")
-        assert fleet[name].in_service
 
 
 def test_what_goes_wrong_before_the_end_is_said_with_everything_else(fleet: Fleet, core: str) -> None:

@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any, List, Optional, Tuple
 
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.connection.local import Connection as Local
 
 DOCUMENTATION = r"""
@@ -23,6 +23,7 @@ description:
   - While there is a file C(dark) in the host's folder, nobody reaches it, and whoever is connected is thrown out.
   - While there is a file C(hung), whoever speaks to it hears nothing, without end. A file C(stale) is the same until the
     connection is reset, as with a connection whose other side has vanished and come back.
+  - While there is a file C(broken), every task ends with an error that is none of the connection's, as where sudo does not answer.
 options:
   fleet_folder:
     description: The folder of the host.
@@ -43,7 +44,7 @@ extends_documentation_fragment:
 """
 
 LOOK = 0.05
-DARK, HUNG, STALE = "dark", "hung", "stale"
+DARK, HUNG, STALE, BROKEN = "dark", "hung", "stale", "broken"
 
 
 class Connection(Local):  # type: ignore[misc]  # ansible-core brings no types
@@ -110,6 +111,8 @@ class Connection(Local):  # type: ignore[misc]  # ansible-core brings no types
     def _refuse_if_dark(self) -> None:
         if self._has(DARK):
             raise AnsibleConnectionFailure("ssh: connect to host %s port 22: No route to host" % self._play_context.remote_addr)
+        if self._has(BROKEN):
+            raise AnsibleError("Timeout (12s) waiting for privilege escalation prompt")
 
     def _has(self, mark: str) -> bool:
         return os.path.exists(self._path(mark))

@@ -326,6 +326,10 @@ def test_an_approval_does_not_leave_its_window() -> None:
     assert refusal(night, "gate") == not_approved("its window was open until Wed 2026-11-18 10:45 Europe/Berlin")
     night = shared(window={"opens": NOW - 600.0, "closes": NOW, "timezone": "Europe/Berlin", "offset": 3600})
     assert night.gate("gate")["1.1"]["go"]
+    night = shared(window={"opens": NOW + 60.0, "closes": NOW + 600.0, "timezone": "Europe/Berlin", "offset": 3600})
+    assert refusal(night, "gate") == not_approved("its window opens at Wed 2026-11-18 10:47 Europe/Berlin")
+    night = shared(window={"opens": NOW + 4.0, "closes": NOW + 600.0})
+    assert night.gate("gate")["1.1"]["go"]
     night = shared(window={"closes": NOW - 60.0})
     assert "Wed 2026-11-18 09:45 UTC" in refusal(night, "gate")
 
