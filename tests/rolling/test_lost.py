@@ -161,7 +161,7 @@ def test_a_post_that_was_taken_is_not_forgotten_when_the_next_one_ends_with_an_e
         assert night.result(name) == "recovered", name
         (host,) = (fleet[vm.key] for vm in event.vms if vm.key != "both1")
         assert host.runs() == ["10-pool prepare", "10-pool recover"]
-        ((_, back),) = out_of_service(host)
+        (span,) = out_of_service(host)
         assert event.gone_at is not None
-        assert back > event.gone_at
+        assert span[1] > event.gone_at
     assert fleet["both1"].in_service
