@@ -19,6 +19,7 @@ from .world import World
 BACKLOG = 1024
 START_LIMIT = 30.0
 LAST_PORT = 65535
+LAST_TURNS = 1000  # of the loop, to end what is there; a client that connects without end does not keep the server from ending
 
 Address = Tuple[str, int]
 
@@ -102,12 +103,23 @@ class Server:
         self._loop.call_soon(self._look)
         self._loop.call_soon(ready.set)
         self._loop.run_forever()
+        self._loop.run_until_complete(self._close())
+
+    async def _close(self) -> None:
+        """Leave no transport open: the loop that would close it is about to end."""
+        # A connection that was just accepted becomes one of ours in a task of its own, which a closed server would break.
+        for _turn in range(LAST_TURNS):
+            if len(asyncio.all_tasks()) == 1:
+                break
+            await asyncio.sleep(0)
         for server in self._servers:
             server.close()
-        for connection in list(self._connections):
-            connection.hang_up(reset=True)
-        # One more turn, in which the transports close their sockets.
-        self._loop.run_until_complete(asyncio.sleep(0))
+        for _turn in range(LAST_TURNS):
+            for connection in list(self._connections):
+                connection.hang_up(reset=True)
+            await asyncio.sleep(0)
+            if not self._connections:
+                break
 
     async def _serve(self, sock: socket.socket, handler: Handler) -> asyncio.AbstractServer:
         return await self._loop.create_server(lambda: Connection(handler, self._waiters, self._connections, self._today), sock=sock)
