@@ -773,7 +773,7 @@ def _compile(place: Place) -> None:
     """The fresh one, so that nobody has to do it at each start; a program that runs unprivileged could not keep it."""
     for folder, _names, files in os.walk(place.fresh):
         for path in [os.path.join(folder, name) for name in files if name.endswith(".py")]:
-            py_compile.compile(path, dfile=place.library[len(place.root) :] + path[len(place.fresh) :], doraise=True)
+            py_compile.compile(path, cfile=_compiled(path), dfile=place.library[len(place.root) :] + path[len(place.fresh) :], doraise=True)
 
 
 def _is_compiled(place: Place) -> bool:
