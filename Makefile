@@ -1,4 +1,4 @@
-# Two commands for a newcomer: `make rehearse` shows what the collection does, `make test` proves it.
+# Two commands for a newcomer: `make rehearse` shows what the collection does, `make test` checks it in minutes.
 # Python 3.8 or newer starts them; everything else they set up themselves below .cache.
 
 # The first program that really is a Python: a name on PATH may be a shim that points nowhere.
@@ -11,7 +11,7 @@ START = @export PYTHON='$(PYTHON)'; $(FIND_PYTHON); exec "$$candidate" tests/too
 PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help rehearse test unit check checks format mutation lab lab-down bench docs pythons clean
+.PHONY: help rehearse test test-all unit check checks format mutation lab lab-down bench docs pythons clean
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -19,8 +19,11 @@ help: ## list these commands
 rehearse: ## an event, a host and a fleet under maintenance, on a simulator on this machine (first run: a minute to set up)
 	$(START) rehearse
 
-test: ## all checks, on the oldest and the newest Ansible and Python, with a table at the end; the longest scenarios of rolling and hosts are outside: docs/contributing.md
+test: ## what finds most mistakes soonest, in 10 minutes: ruff, mypy, unit tests, sanity, lint, docs, package, the rehearsal, one round of the playbook, one pass over real hosts (as root)
 	$(START) test $(CHECKS)
+
+test-all: ## everything else, in 45 minutes: all Pythons and cores, ten thousand examples, all paths, integration, coverage, the scenarios of the playbook and of real hosts
+	$(START) test-all $(CHECKS)
 
 unit: ## the unit tests, in seconds; ARGS="-k window" chooses
 	$(START) nox unit $(if $(ARGS),-- $(ARGS))
@@ -43,7 +46,7 @@ lab: ## real hosts that freeze, reboot and vanish: systemd, sshd and a metadata 
 lab-down: ## take the lab down; nothing of it is left
 	$(START) lab down
 
-bench: ## what a task of ours costs beside ping and uri, the simulator's speed, and a plan; ARGS=discovery, overhead or host: minutes, the last two as root
+bench: ## what a task of ours costs beside ping and uri, the simulator's speed, and a plan; ARGS=discovery, overhead, host or lab: minutes, all but the first as root
 	$(START) bench $(ARGS)
 
 docs: ## build the site

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, cloud_maintenance contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One session per check. `make test` runs all that are default; `make check NAME=ruff` runs one alone.
+"""One session per check. `make test` runs those with the tag FIRST, `make test-all` those with REST; `make check NAME=ruff` runs one alone.
 
-Two sessions with a tag in common are never run at the same time.
+Two sessions with another tag in common are never run at the same time; tests/tools/everything.py says what the tags WAITS and ALONE do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import nox
 
@@ -24,25 +24,32 @@ import environments
 import pythons
 import system
 import trees
+from everything import ALONE, FIRST, REST, WAITS
 from places import CACHE, COLLECTION, LAB, ROOT
 
 nox.options.default_venv_backend = "none"
+nox.options.sessions = []  # nox without a name plays nothing: `format` would change files
 
 CORES = ("2.16", "newest")
 RUNTIME = ("meta", "plugins", "roles", "playbooks")  # with these alone the collection must work
 TOOLS = "tests/tools"
-AGAIN = f"{TOOLS}/again.py"  # pytest, with a second chance for tests of real processes
-WORKERS = "4"
+PYTEST = ("-m", "pytest")
+# Of the playbook's scenarios those that fit into `make test-all`; docs/contributing.md names the others.
+SCENARIOS = tuple(f"tests/rolling/{name}.py" for name in ("test_harness", "test_round", "test_events", "test_faults"))
 SIMULATOR = "roles/imds_simulator/files"
 HANDLERS = "roles/event_handlers/files"
-# Of the playbook's scenarios those that are short and steady; all others take most of an hour on two cores.
-ROUND = ("tests/rolling/test_harness.py", "tests/rolling/test_round.py")
+PROGRAMS = ("-p", "imds_simulator", "-p", "azure_event_handlers", "-m", "installer", "-m", "start")  # for mypy
 # Their examples are whole policies with windows, each a dozen times as much work as a document or a date.
 LONG_PROPERTIES = ("tests/unit/plugins/module_utils/test_properties_policy.py",)
 # Files of tests/lab/hosts that play many scenarios at the same time.
 CROWDED = ("test_hosts_awkward", "test_hosts_through_events", "test_hosts_killed", "test_no_request_lost")
 # Takes as long as all others together: `make check NAME=hosts ARGS=tests/lab/hosts/test_rolling_no_request_lost.py`.
 LONG = "test_rolling_no_request_lost"
+
+
+def check(*tags: str, name: Optional[str] = None) -> Any:
+    """A session that is a check of `make test` (FIRST) or of `make test-all` (REST)."""
+    return nox.session(tags=list(tags), name=name)
 
 
 def program(session: nox.Session, environment: str, name: str = "python") -> str:
@@ -60,14 +67,13 @@ def with_tree(**more: str) -> Dict[str, str]:
         "PYTHONPATH": top,
         "ANSIBLE_COLLECTIONS_PATH": top,
         "ANSIBLE_HOME": str(environments.home("unit")),
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
     return {**environments.clean_environment(), **own, **more}
 
 
-def cores(session: nox.Session) -> str:
-    """Where the programs of each version of Ansible are, for tests that play with all of them."""
-    return json.dumps({core: os.path.dirname(program(session, f"core-{core}")) for core in CORES})
+def programs_of(session: nox.Session, *cores: str) -> str:
+    """Where the programs of these versions of Ansible are, for tests that play with them."""
+    return json.dumps({core: os.path.dirname(program(session, f"core-{core}")) for core in cores})
 
 
 def with_locales(session: nox.Session) -> Dict[str, str]:
@@ -113,17 +119,17 @@ def run_integration(session: nox.Session, core: str, *versions: str) -> None:
     run_ansible_test(session, core, "integration", *places)
 
 
-@nox.session
+@check(REST)
 def properties(session: nox.Session) -> None:
-    """Property tests, ten thousand examples each, of the policy a quarter of that, with five locales at hand."""
+    """The property tests, ten thousand examples each, of the policy a quarter of that."""
     files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "unit").rglob("test_properties_*.py"))
     if not set(LONG_PROPERTIES) < set(files):
         session.error(f"not all of {', '.join(LONG_PROPERTIES)} are there, or nothing else is")
-    python, locales = program(session, "unit"), with_locales(session)
+    python = program(session, "core-newest")
 
     def play(profile: str, *arguments: str) -> None:
-        environment = with_tree(HYPOTHESIS_PROFILE=profile, **locales)
-        session.run(python, "-m", "pytest", *arguments, env=environment, external=True)
+        environment = with_tree(HYPOTHESIS_PROFILE=profile)
+        session.run(python, *PYTEST, *arguments, env=environment, external=True)
 
     if session.posargs:
         play("ci", *session.posargs)
@@ -133,158 +139,167 @@ def properties(session: nox.Session) -> None:
     play("ci-long", *several, *LONG_PROPERTIES)
 
 
-@nox.session
-def paths(session: nox.Session) -> None:
-    """Every path that two events can take through a host, with kills, reboots, failures and mistakes on it; and lives of processes."""
+def play_hosts(session: nox.Session, *arguments: str) -> None:
     places = [trees.linked(), ROOT / HANDLERS, ROOT / SIMULATOR, ROOT / "tests" / "paths"]
     environment = with_tree(PYTHONPATH=os.pathsep.join(str(place) for place in places))
-    arguments = session.posargs or ["--numprocesses", "2", "--durations=10", "tests/paths", "tests/lives"]
-    session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
+    session.run(program(session, "core-newest"), *PYTEST, *(session.posargs or arguments), env=environment, external=True)
 
 
-@nox.session(tags=["home-2.16"], name="units-2.16-lowest")
+@check(REST)
+def paths(session: nox.Session) -> None:
+    """Every path that two events can take through a host, with kills, reboots, failures and mistakes on it."""
+    play_hosts(session, "--numprocesses", "2", "--durations=10", "tests/paths")
+
+
+@check(REST, "home-2.16", name="units-2.16-lowest")
 def units_2_16_lowest(session: nox.Session) -> None:
     """ansible-test units on ansible-core 2.16 with the lowest Python of a target."""
     run_units(session, "2.16", environments.TARGETS["2.16"][0])
 
 
-@nox.session(tags=["home-2.16"], name="units-2.16-highest")
+@check(REST, "home-2.16", name="units-2.16-highest")
 def units_2_16_highest(session: nox.Session) -> None:
     """ansible-test units on ansible-core 2.16 with its highest Python."""
     run_units(session, "2.16", *environments.TARGETS["2.16"][1])
 
 
-@nox.session(tags=["home-newest"], name="units-newest-lowest")
+@check(REST, "home-newest", name="units-newest-lowest")
 def units_newest_lowest(session: nox.Session) -> None:
     """ansible-test units on the newest ansible-core with the lowest Python of a target."""
     run_units(session, "newest", environments.TARGETS["newest"][0])
 
 
-@nox.session(tags=["home-newest"], name="units-newest-highest")
-def units_newest_highest(session: nox.Session) -> None:
-    """ansible-test units on the newest ansible-core with its highest Python."""
-    run_units(session, "newest", *environments.TARGETS["newest"][1])
-
-
-@nox.session(tags=["home-2.16"], name="sanity-2.16")
+@check(REST, "home-2.16", name="sanity-2.16")
 def sanity_2_16(session: nox.Session) -> None:
     """ansible-test sanity on ansible-core 2.16."""
     run_ansible_test(session, "2.16", "sanity", "--venv")
 
 
-@nox.session(tags=["home-newest"], name="sanity-newest")
+@check(FIRST, "home-newest", name="sanity-newest")
 def sanity_newest(session: nox.Session) -> None:
-    """ansible-test sanity on the newest ansible-core."""
-    run_ansible_test(session, "newest", "sanity", "--venv")
+    """ansible-test sanity on the newest ansible-core, with its highest Python."""
+    run_ansible_test(session, "newest", "sanity", "--venv", "--python", target_python(session, *environments.TARGETS["newest"][1]))
 
 
-@nox.session(tags=["home-2.16"], name="integration-2.16")
+@check(REST, "home-newest", name="sanity-pythons")
+def sanity_pythons(session: nox.Session) -> None:
+    """ansible-test sanity on the newest ansible-core: everything compiles, and can be imported, with each Python."""
+    run_ansible_test(session, "newest", "sanity", "--venv", "--test", "compile", "--test", "import")
+
+
+@check(REST, "home-2.16", name="integration-2.16")
 def integration_2_16(session: nox.Session) -> None:
     """Integration targets against the simulator: ansible-core 2.16, and its lowest Python on the target."""
     run_integration(session, "2.16", environments.TARGETS["2.16"][0])
 
 
-@nox.session(tags=["home-newest"], name="integration-newest")
+@check(REST, "home-newest", name="integration-newest")
 def integration_newest(session: nox.Session) -> None:
     """Integration targets against the simulator: the newest ansible-core, and its highest Python on the target."""
     run_integration(session, "newest", *environments.TARGETS["newest"][1])
 
 
-@nox.session(default=False)
+@check(FIRST)
 def unit(session: nox.Session) -> None:
-    """Unit tests on the newest ansible-core, a hundred examples per property; `coverage` plays the same ones."""
-    everything = ["--numprocesses", WORKERS, "tests/unit"]  # a dozen tests wait a second for a time-out, and can do so together
-    session.run(program(session, "unit"), "-m", "pytest", *(session.posargs or everything), env=with_tree(), external=True)
+    """The unit tests on the newest ansible-core, a hundred examples per property."""
+    everything = ["--numprocesses", "3", "--durations=10", "tests/unit"]  # some wait for a time-out, and can do so together
+    python = program(session, environments.play())
+    session.run(python, *PYTEST, *(session.posargs or everything), env=with_tree(), external=True)
 
 
-@nox.session
+@check(REST)
 def locales(session: nox.Session) -> None:
-    """The tests that read dates, under five locales."""
-    python, environment = program(session, "unit"), with_tree(**with_locales(session))
+    """The tests that read dates, under five locales, with a thousand examples for each property."""
+    python, environment = program(session, "core-newest"), with_tree(HYPOTHESIS_PROFILE="locales", **with_locales(session))
     probe = "import locale, os; [locale.setlocale(locale.LC_ALL, name) for name in os.environ['CLOUD_MAINTENANCE_LOCALES'].split()]"
     session.run(python, "-c", probe, env=environment, external=True)
-    session.run(python, "-m", "pytest", "-k", "locale", "tests/unit", env=environment, external=True)
+    session.run(python, *PYTEST, "-k", "locale", "tests/unit", env=environment, external=True)
 
 
-@nox.session
+@check(REST)
 def coverage(session: nox.Session) -> None:
     """Lines of the plugins at least 95 %, branches of the pure files 100 %."""
     data = CACHE / "coverage"
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True)
     environment = with_tree(COVERAGE_FILE=str(data / "data"), **with_locales(session))
-    python = program(session, "unit")
-    session.run(python, "-m", "coverage", "run", AGAIN, "tests/unit", env=environment, external=True)
+    python = program(session, "core-newest")
+    session.run(python, "-m", "coverage", "run", *PYTEST, "tests/unit", env=environment, external=True)
     session.run(python, "-m", "coverage", "combine", "--quiet", env=environment, external=True)
     session.run(python, "-m", "coverage", "report", "--show-missing", "--skip-covered", env=environment, external=True)
     session.run(python, "-m", "coverage", "json", "--quiet", "-o", str(data / "coverage.json"), env=environment, external=True)
     session.run(python, f"{TOOLS}/coverage_floor.py", str(data / "coverage.json"), external=True)
 
 
-@nox.session(name="ansible-lint")
+@check(FIRST, name="ansible-lint")
 def ansible_lint(session: nox.Session) -> None:
     """ansible-lint with its production profile."""
-    executable = program(session, "lint", "ansible-lint")
+    executable = program(session, "core-newest", "ansible-lint")
     copy = trees.copied("ansible-lint")
     session.chdir(copy)
     arguments = ["--offline", "--profile", "production", "--strict", *session.posargs]
-    environment = {**on_path(session, "lint"), "ANSIBLE_COLLECTIONS_PATH": str(copy.parent.parent.parent)}
+    environment = {**on_path(session, "core-newest"), "ANSIBLE_COLLECTIONS_PATH": str(copy.parent.parent.parent)}
     session.run(executable, *arguments, env=environment, external=True)
 
 
-@nox.session
+@check(FIRST)
 def ruff(session: nox.Session) -> None:
     """ruff: mistakes, unused code, the order of imports, and the layout of every Python file."""
-    executable = program(session, "static", "ruff")
+    executable = program(session, "core-newest", "ruff")
     session.run(executable, "check", "--no-cache", *(session.posargs or ["."]), external=True)
     session.run(executable, "format", "--no-cache", "--check", *(session.posargs or ["."]), external=True)
 
 
-@nox.session
+def run_mypy(session: nox.Session, environment: str, paths: Sequence[str], *arguments: str) -> None:
+    """mypy of this environment; `paths` are where it finds what is imported."""
+    cache = str(CACHE / "mypy" / environment)
+    command = [program(session, environment), "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", cache]
+    session.run(*command, *arguments, env={**with_tree(), "MYPYPATH": os.pathsep.join(paths)}, external=True)
+
+
+@check(FIRST)
 def mypy(session: nox.Session) -> None:
-    """mypy: no untyped definition in the plugins, the simulator, the lab, the scenarios and the tools; targets' code also as Python 3.8."""
-    plugins = f"ansible_collections.{COLLECTION}.plugins"
-    environment = {**with_tree(), "MYPYPATH": os.pathsep.join([str(trees.linked()), str(ROOT / SIMULATOR), str(ROOT / HANDLERS)])}
-    tools = {**environment, "MYPYPATH": os.pathsep.join([TOOLS, "tests/mutation", "tests/rolling", HANDLERS, str(trees.linked()), *LAB])}
+    """mypy: no untyped definition in the plugins, the roles' programs, the lab, the scenarios and the tools."""
+    paths = [str(trees.linked()), SIMULATOR, HANDLERS]
+    run_mypy(session, "core-newest", paths, "-p", f"ansible_collections.{COLLECTION}.plugins", *PROGRAMS)
+    tools = [TOOLS, "tests/mutation", "tests/rolling", HANDLERS, str(trees.linked()), *LAB]
+    folders = [ROOT / name for name in (TOOLS, "tests/mutation", "tests/rolling")]
+    run_mypy(session, "core-newest", tools, *sorted(str(path.relative_to(ROOT)) for folder in folders for path in folder.glob("*.py")))
+    run_mypy(session, "core-newest", tools, "-p", "lab")
 
-    def check(environment_name: str, variables: Dict[str, str], *arguments: str) -> None:
-        cache = str(CACHE / "mypy" / environment_name)
-        command = [program(session, environment_name), "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", cache]
-        session.run(*command, *arguments, env=variables, external=True)
 
-    parts = ["-p", "imds_simulator", "-p", "azure_event_handlers", "-m", "installer", "-m", "start"]
-    check("static", environment, "-p", plugins, *parts)
+@check(REST, name="mypy-3.8")
+def mypy_3_8(session: nox.Session) -> None:
+    """mypy: the code of targets, as Python 3.8 sees it."""
     # The older mypy is there for what Python 3.8 lacks; it follows a None less well than the newer one, which has just looked.
     older = ["--python-version", "3.8", "--disable-error-code", "union-attr"]
-    check("static-3.8", environment, *older, "-p", f"{plugins}.module_utils", *parts)
+    paths = [str(trees.linked()), SIMULATOR, HANDLERS]
+    run_mypy(session, "static-3.8", paths, *older, "-p", f"ansible_collections.{COLLECTION}.plugins.module_utils", *PROGRAMS)
     # Each stands alone, and has no ending in its name.
     for handler in sorted((ROOT / HANDLERS / "handlers").iterdir()):
-        check("static-3.8", environment, *older, "--scripts-are-modules", str(handler.relative_to(ROOT)))
-    folders = [ROOT / name for name in (TOOLS, "tests/mutation", "tests/rolling")]
-    check("static", tools, *sorted(str(path.relative_to(ROOT)) for folder in folders for path in folder.glob("*.py")))
-    check("static", tools, "-p", "lab")
+        run_mypy(session, "static-3.8", paths, *older, "--scripts-are-modules", str(handler.relative_to(ROOT)))
 
 
-@nox.session(name="docs-lint")
+@check(FIRST, name="docs-lint")
 def docs_lint(session: nox.Session) -> None:
     """antsibull-docs: documentation of plugins and roles, with every reference validated."""
-    executable = program(session, "docs", "antsibull-docs")
+    executable = program(session, "core-newest", "antsibull-docs")
     session.chdir(trees.copied("docs-lint"))
     arguments = ["lint-collection-docs", "--plugin-docs", "--validate-collection-refs=all", "."]
-    session.run(executable, *arguments, env=on_path(session, "docs"), external=True)
+    session.run(executable, *arguments, env=on_path(session, "core-newest"), external=True)
 
 
-@nox.session
+@check(FIRST)
 def site(session: nox.Session) -> None:
     """The documentation site, without a warning, in .cache/site/html."""
-    session.run(program(session, "docs"), f"{TOOLS}/site.py", env=on_path(session, "docs"), external=True)
+    session.run(program(session, "core-newest"), f"{TOOLS}/site.py", env=on_path(session, "core-newest"), external=True)
 
 
-@nox.session
+@check(FIRST)
 def changelog(session: nox.Session) -> None:
     """antsibull-changelog: fragments and changelog are well formed, and CHANGELOG.md says what they say."""
     copy = trees.copied("changelog")
-    executable, environment = program(session, "changelog", "antsibull-changelog"), on_path(session, "changelog")
+    executable, environment = program(session, "core-newest", "antsibull-changelog"), on_path(session, "core-newest")
     session.chdir(copy)
     session.run(executable, "lint", env=environment, external=True)
     session.run(executable, "lint-changelog-yaml", "--strict", "changelogs/changelog.yaml", env=environment, external=True)
@@ -293,47 +308,64 @@ def changelog(session: nox.Session) -> None:
         session.error("CHANGELOG.md is not what antsibull-changelog makes of changelogs/changelog.yaml: run `antsibull-changelog generate`")
 
 
-@nox.session(name="package")
+def run_package(session: nox.Session, core: str) -> None:
+    built = trees.copied(f"package-{core}")
+    bare = trees.copied(f"package-bare-{core}", only=RUNTIME)
+    environment = on_path(session, f"core-{core}")
+    session.run(program(session, f"core-{core}"), f"{TOOLS}/package.py", core, str(built), str(bare), env=environment, external=True)
+
+
+@check(FIRST)
 def package(session: nox.Session) -> None:
     """Build, install into an empty folder, list the plugins; the same with only meta, plugins, roles and playbooks."""
-    built = trees.copied("package")
-    bare = trees.copied("package-bare", only=RUNTIME)
-    for core in CORES:
-        environment = on_path(session, f"core-{core}")
-        session.run(program(session, f"core-{core}"), f"{TOOLS}/package.py", core, str(built), str(bare), env=environment, external=True)
+    run_package(session, "newest")
 
 
-@nox.session
+@check(REST, name="package-2.16")
+def package_2_16(session: nox.Session) -> None:
+    """The package on ansible-core 2.16."""
+    run_package(session, "2.16")
+
+
+@check(FIRST)
 def importer(session: nox.Session) -> None:
     """galaxy-importer: what Galaxy and Automation Hub check when a collection is uploaded."""
     copy = trees.copied("importer")
-    session.run(program(session, "importer"), f"{TOOLS}/import_check.py", str(copy), env=on_path(session, "importer"), external=True)
+    session.run(program(session, "core-newest"), f"{TOOLS}/import_check.py", str(copy), env=on_path(session, "core-newest"), external=True)
 
 
-@nox.session
+def rehearsing() -> Dict[str, str]:
+    """The environment of a rehearsal, where modules are not compiled again in each process."""
+    environment = trees.play_environment()
+    return {**environment, "PYTHONPATH": os.pathsep.join([environment["PYTHONPATH"], str(ROOT / "tests" / "rolling" / "startup")])}
+
+
+@check(FIRST, WAITS)
 def rehearse(session: nox.Session) -> None:
     """What `make rehearse` shows: each step of a shared Reboot does what it says."""
-    python = program(session, "play")
-    session.run(python, f"{TOOLS}/rehearse.py", *session.posargs, env=trees.play_environment(), external=True)
+    python = program(session, environments.play())
+    session.run(python, f"{TOOLS}/rehearse.py", *session.posargs, env=rehearsing(), external=True)
 
 
-@nox.session
-def rehearsal(session: nox.Session) -> None:
-    """The rehearsal fails where a step does not hold, and leaves nothing behind."""
-    python, arguments = program(session, "unit"), session.posargs or ["--numprocesses", "2", "tests/rehearsal"]
-    session.run(python, AGAIN, *arguments, env=trees.play_environment("unit"), external=True)
+def play_fleets(session: nox.Session, cores: Sequence[str], *arguments: str) -> None:
+    runner = program(session, "core-newest", "ansible-runner")
+    environment = {**with_tree(), "CLOUD_MAINTENANCE_CORES": programs_of(session, *cores), "CLOUD_MAINTENANCE_RUNNER": runner}
+    session.run(program(session, "core-newest"), *PYTEST, *(session.posargs or arguments), env=environment, external=True)
 
 
-@nox.session(tags=["alone"])
+@check(FIRST, WAITS, name="rolling-round")
+def rolling_round(session: nox.Session) -> None:
+    """One short round of the rolling playbook with the newest ansible-core, on a small fleet of hosts in folders."""
+    play_fleets(session, ["newest"], "-k", "newest", "tests/rolling/test_round.py")
+
+
+@check(REST, ALONE)
 def rolling(session: nox.Session) -> None:
-    """The rolling playbook on a small fleet of hosts in folders, with both versions of Ansible; all its scenarios: ARGS=tests/rolling."""
-    own = {"CLOUD_MAINTENANCE_CORES": cores(session), "CLOUD_MAINTENANCE_RUNNER": program(session, "runner", "ansible-runner")}
-    environment = {**with_tree(), **own}
-    arguments = session.posargs or ["--numprocesses", "2", "--dist", "loadgroup", "--durations=10", *ROUND]
-    session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
+    """Events and faults under the rolling playbook, each scenario with one version of Ansible; all scenarios: ARGS="-n 3 tests/rolling"."""
+    play_fleets(session, CORES, "--numprocesses", "3", "--one-core-each", "--durations=20", *SCENARIOS)
 
 
-def play_in_lab(session: nox.Session, *parts: Sequence[str]) -> None:
+def play_in_lab(session: nox.Session, *parts: Sequence[str], cores: Sequence[str] = CORES, targets: Sequence[str] = ("3.8", "3.9")) -> None:
     """Each part is a run of pytest, one after the other; or what the command line says."""
     try:
         system.prepare_lab()
@@ -343,11 +375,11 @@ def play_in_lab(session: nox.Session, *parts: Sequence[str]) -> None:
     environment = {
         **own,
         "PYTHONPATH": os.pathsep.join([own["PYTHONPATH"], *LAB]),
-        "CLOUD_MAINTENANCE_CORES": cores(session),
-        "CLOUD_MAINTENANCE_TARGETS": json.dumps({version: program(session, f"target-{version}") for version in ("3.8", "3.9")}),
+        "CLOUD_MAINTENANCE_CORES": programs_of(session, *cores),
+        "CLOUD_MAINTENANCE_TARGETS": json.dumps({version: program(session, f"target-{version}") for version in targets}),
     }
     for arguments in [session.posargs] if session.posargs else parts:
-        session.run(program(session, "unit"), AGAIN, *arguments, env=environment, external=True)
+        session.run(program(session, "core-newest"), *PYTEST, *arguments, env=environment, external=True)
 
 
 def so_many(files: int) -> List[str]:
@@ -355,13 +387,17 @@ def so_many(files: int) -> List[str]:
     return ["--numprocesses", str(files), "--dist", "loadfile", "--durations=10"]
 
 
-@nox.session(tags=["alone"])
-def lab(session: nox.Session) -> None:
-    """Real hosts that freeze, reboot and vanish, with both versions of Ansible and the oldest Pythons of targets (as root)."""
-    play_in_lab(session, [*so_many(4), "tests/lab/tests"])
+@check(FIRST, WAITS, name="hosts-round")
+def hosts_round(session: nox.Session) -> None:
+    """Real hosts with the role event_handlers through a Reboot, a Freeze and a killed executor (as root)."""
+    if os.geteuid() != 0:
+        session.skip("it starts real hosts, which only root can do")
+    files = [f"tests/lab/hosts/{name}.py" for name in ("test_hosts_through_events", "test_hosts_killed")]
+    some = "a_reboot_is_approved_and_recovered or a_freeze_is_approved_and_recovered or kill-unit"
+    play_in_lab(session, [*so_many(2), "-k", some, *files], cores=["newest"], targets=())
 
 
-@nox.session(tags=["alone"])
+@check(REST, WAITS)
 def hosts(session: nox.Session) -> None:
     """The role event_handlers on hosts of the lab: every event, every fault and every crash (as root)."""
     # Those with many hosts do several things at a time by themselves.
@@ -370,15 +406,34 @@ def hosts(session: nox.Session) -> None:
     play_in_lab(session, [*so_many(3), *others, "tests/lab/hosts"], ["--durations=5", *crowded])
 
 
-@nox.session(default=False)
+@check(REST, WAITS)
+def lab(session: nox.Session) -> None:
+    """Real hosts that freeze, reboot and vanish, with both versions of Ansible and the oldest Pythons of targets (as root)."""
+    play_in_lab(session, [*so_many(4), "tests/lab/tests"])
+
+
+@check(REST, WAITS)
+def rehearsal(session: nox.Session) -> None:
+    """The rehearsal fails where a step does not hold, and leaves nothing behind."""
+    python, arguments = program(session, "core-newest"), session.posargs or ["--numprocesses", "2", "tests/rehearsal"]
+    session.run(python, *PYTEST, *arguments, env=rehearsing(), external=True)
+
+
+@check(REST, WAITS)
+def lives(session: nox.Session) -> None:
+    """Real processes of a host, killed anywhere; handlers cut short anywhere; an hour of an agent with faults."""
+    play_hosts(session, "--numprocesses", "2", "--durations=10", "tests/lives")
+
+
+@nox.session
 def mutation(session: nox.Session) -> None:
     """Changes each expression of the pure files and counts the changes that no unit test notices (takes minutes)."""
-    session.run(program(session, "unit"), "tests/mutation/mutate.py", *session.posargs, env=with_tree(), external=True)
+    session.run(program(session, "core-newest"), "tests/mutation/mutate.py", *session.posargs, env=with_tree(), external=True)
 
 
-@nox.session(name="format", default=False)
+@nox.session(name="format")
 def reformat(session: nox.Session) -> None:
     """Lays out every Python file as the check `ruff` wants it."""
-    executable = program(session, "static", "ruff")
+    executable = program(session, "core-newest", "ruff")
     session.run(executable, "check", "--no-cache", "--select", "I", "--fix", *(session.posargs or ["."]), external=True)
     session.run(executable, "format", "--no-cache", *(session.posargs or ["."]), external=True)

@@ -5,10 +5,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
 from imds_simulator import Simulator
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "roles" / "event_handlers" / "ready"))
+
+from ready_scenes import scene_of
+
+__all__ = ["scene_of"]
 
 
 @pytest.fixture

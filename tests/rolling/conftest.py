@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
@@ -27,12 +27,27 @@ import trees
 # The handlers share their module_utils with the modules, and find them as Ansible does.
 sys.path.append(str(trees.linked()))
 
-from cores import CORES
+from cores import CORES, RunsTogether, one_core_each
 from fleet import Controller, Fleet
 from nursery import Nursery
 
 
-def _programs() -> dict[str, str]:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--one-core-each", action="store_true", help="play each scenario with one version of Ansible, half of them with each")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
+    if config.getoption("--one-core-each"):
+        wanted = set(one_core_each([item.nodeid for item in items]))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in wanted])
+        items[:] = [item for item in items if item.nodeid in wanted]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> RunsTogether:
+    return RunsTogether(config, log)
+
+
+def _programs() -> Dict[str, str]:
     """By version of ansible-core the folder of its programs, as noxfile.py has made them; else they are made."""
     given = os.environ.get("CLOUD_MAINTENANCE_CORES")
     if given:

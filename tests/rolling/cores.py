@@ -1,22 +1,68 @@
 # Copyright: (c) 2026, cloud_maintenance contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""With which version of Ansible something is tried."""
+"""With which version of Ansible a scenario is played, and which tests share a run."""
 
 from __future__ import annotations
 
-from typing import Any, Callable
+import re
+import zlib
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 OLDEST, NEWEST = "2.16", "newest"
 CORES = (OLDEST, NEWEST)
+# What the versions do differently is played with each of them, whatever else is.
+ALWAYS_EACH = "test_lost.py"
+_CORE = "(?:%s)" % "|".join(re.escape(core) for core in CORES)
+_VERSION = re.compile(r"(?<=[\[@-])%s(?=[\]-])" % _CORE)
+_SHARED = re.compile(r"\w+@%s\b" % _CORE)
 
 
 def played(name: str, *cores: str) -> Callable[[Any], Any]:
-    """A fixture with a run at which several tests look, once with each version; request.param is the version.
-
-    Its tests stay with one worker of pytest-xdist (--dist loadgroup), or it would be played by each.
-    """
-    params = [pytest.param(core, marks=pytest.mark.xdist_group("%s-%s" % (name, core))) for core in cores or CORES]
+    """A fixture with a run that several tests judge, once with each version of Ansible; request.param is the version."""
+    params = [pytest.param(core, id="%s@%s" % (name, core)) for core in cores or CORES]
     return pytest.fixture(scope="module", params=params, name=name)
+
+
+class RunsTogether(LoadScopeScheduling):  # type: ignore[misc]  # xdist brings no types
+    """Tests that judge the same run stay with one worker of pytest-xdist, or each worker would play that run again.
+
+    The group marker of pytest-xdist 3.8 is not used: with pytest 9.2 it groups nothing, without a word.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        shared = _SHARED.search(nodeid)
+        return "%s %s" % (nodeid.split("::")[0], shared.group()) if shared else nodeid
+
+
+def one_core_each(names: Sequence[str]) -> List[str]:
+    """Of the names of tests those to play where each scenario is played with one version, half of them with each.
+
+    A scenario that there is with one version only is played with that one, and those of ALWAYS_EACH with each.
+    """
+    scenarios = {name: _scenario(name) for name in names}
+    versions: Dict[Optional[str], Set[str]] = {}
+    for name, scenario in scenarios.items():
+        versions.setdefault(scenario, set()).update(_VERSION.findall(name))
+    return [
+        name for name, scenario in scenarios.items() if scenario is None or _core_of(scenario, versions[scenario]) in _VERSION.findall(name)
+    ]
+
+
+def _scenario(name: str) -> Optional[str]:
+    """What stays the same whichever version plays it; None for what is played always. The tests of one run are one scenario."""
+    if name.split("::")[0].endswith(ALWAYS_EACH):
+        return None
+    shared = _SHARED.search(name)
+    if shared:
+        return "%s %s" % (name.split("::")[0], shared.group().split("@")[0])
+    found = re.subn(r"(?<=[\[-])%s(?=[\]-])" % _CORE, "", name)
+    return found[0] if found[1] else None
+
+
+def _core_of(scenario: str, versions: Set[str]) -> str:
+    known = [core for core in CORES if core in versions]
+    return known[zlib.crc32(scenario.encode()) % len(known)]

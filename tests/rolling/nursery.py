@@ -24,7 +24,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent
 HANDLERS = HERE.parents[1] / "roles" / "event_handlers" / "files"
-PATIENCE = 20.0
+PATIENCE = 60.0
 _PR_SET_PDEATHSIG = 1
 _LONGEST = 65536
 # The command of a host: it says what it was called with, lends its input and outputs, and ends as the other end tells it.
@@ -54,7 +54,7 @@ class Nursery:
         self.command.write_text(COMMAND.format(python=sys.executable, path=str(self._socket)), encoding="utf-8")
         self.command.chmod(0o755)
         path = os.pathsep.join([str(HANDLERS), collections])
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": path}
         # In a session of its own: who presses Ctrl-C means whoever has started it.
         self._process = subprocess.Popen(
             [sys.executable, __file__, str(self._socket)], env=environment, stdin=subprocess.DEVNULL, start_new_session=True

@@ -85,7 +85,7 @@ class Workflow:
 
 
 def _runner() -> str:
-    return os.environ.get("CLOUD_MAINTENANCE_RUNNER") or str(environments.ensure("runner") / "ansible-runner")
+    return os.environ.get("CLOUD_MAINTENANCE_RUNNER") or str(environments.ensure("core-newest") / "ansible-runner")
 
 
 def _job(fleet: Fleet, core: str, name: str, extra: Mapping[str, Any], *arguments: str) -> Job:

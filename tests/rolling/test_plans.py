@@ -293,7 +293,7 @@ class Rivals:
         return self.fleet.told()
 
 
-@pytest.fixture(scope="module", name="rivals", params=[pytest.param("both", marks=pytest.mark.xdist_group("rivals"))])
+@played("rivals", NEWEST)
 def _rivals(request: pytest.FixtureRequest, fleets: Callable[..., Fleet]) -> Rivals:
     """Two runs, of an old and of a new version of Ansible, on the same hosts and on two halves of a group."""
     fleet = fleets()

@@ -42,21 +42,26 @@ TARGETS: Dict[str, Tuple[str, Tuple[str, ...]]] = {"2.16": ("3.8", ("3.12",)), "
 ANY = (*NEWEST, "3.11", "3.10")  # where an ansible-core older than the newest will do
 RECIPES: Dict[str, Recipe] = {
     "nox": Recipe(("3.12", "3.13", "3.14", "3.11", "3.10", "3.9"), ("nox",), "nox, which runs the checks,"),
+    # One environment for nearly everything: its packages agree with each other, and it is made in half a minute.
+    "core-newest": Recipe(
+        NEWEST, ("ansible-newest", "ansible-test", "runtime", "unit", "tools"), "ansible-core 2.21, ansible-lint and other tools"
+    ),
+    "core-2.16": Recipe(OLDEST, ("ansible-2.16", "ansible-test", "runtime"), "ansible-core 2.16"),
+    # Made only where the newest ansible-core does not run.
+    "any": Recipe(ANY, ("ansible-any", "runtime", "unit"), "unit tests, the rehearsal"),
+    "static-3.8": Recipe(NEWEST, ("static-3.8",), "mypy for Python 3.8"),
     # What modules run with on the hosts of the lab, mounted there.
     "target-3.8": Recipe(("3.8",), ("runtime",), "hosts of the lab with the oldest Python of ansible-core 2.16"),
     "target-3.9": Recipe(("3.9",), ("runtime",), "hosts of the lab with the oldest Python of the newest ansible-core"),
-    "play": Recipe(ANY, ("ansible-any", "runtime"), "the rehearsal"),
-    "unit": Recipe(ANY, ("ansible-any", "unit"), "unit tests"),
-    "core-2.16": Recipe(OLDEST, ("ansible-2.16", "ansible-test", "runtime"), "ansible-core 2.16"),
-    "core-newest": Recipe(NEWEST, ("ansible-newest", "ansible-test", "runtime"), "ansible-core 2.21"),
-    "runner": Recipe(ANY, ("runner",), "tests of what AWX does"),
-    "lint": Recipe(NEWEST, ("ansible-newest", "ansible-lint"), "ansible-lint"),
-    "static": Recipe(ANY, ("static",), "ruff and mypy"),
-    "static-3.8": Recipe(NEWEST, ("static-3.8",), "mypy for Python 3.8"),
-    "docs": Recipe(NEWEST, ("ansible-newest", "docs"), "the documentation"),
-    "changelog": Recipe(NEWEST, ("ansible-newest", "changelog"), "antsibull-changelog"),
-    "importer": Recipe(NEWEST, ("ansible-newest", "importer"), "galaxy-importer"),
 }
+
+
+FIRST = ("nox", "core-newest")  # the only environments that `make test` needs
+
+
+def play() -> str:
+    """The name of the environment for what runs with any supported ansible-core."""
+    return "core-newest" if pythons.first(*NEWEST) else "any"
 
 
 def how_to_get(version: str) -> str:
@@ -75,13 +80,14 @@ def _missing(wanted: Sequence[str], purposes: Sequence[str]) -> str:
     return f"Python {names} is missing, so this cannot run: {', '.join(purposes)}; {how_to_get(wanted[0])}"
 
 
-def lacking() -> List[str]:
-    """What this machine has not got, in a sentence for each choice of Pythons."""
+def lacking(*, everything: bool = True) -> List[str]:
+    """What this machine has not got, in a sentence for each choice of Pythons; for `make test` alone, or for everything."""
     purposes: Dict[Tuple[str, ...], List[str]] = {}
-    for recipe in RECIPES.values():
-        purposes.setdefault(recipe.pythons, []).append(recipe.purpose)
+    for name, recipe in RECIPES.items():
+        if everything or name in FIRST:
+            purposes.setdefault(recipe.pythons, []).append(recipe.purpose)
     for core, (low, high) in TARGETS.items():
-        for candidates in ((low,), high):
+        for candidates in ((low,), high) if everything else (high,) if core == "newest" else ():
             purposes.setdefault(candidates, []).append(f"targets of ansible-core {core}")
     return [_missing(wanted, names) for wanted, names in purposes.items() if pythons.first(*wanted) is None]
 
@@ -122,8 +128,9 @@ def ensure(name: str) -> Path:
 
 
 def _forget_older(name: str, folder: Path) -> None:
-    for old in folder.parent.glob(f"{name}-*"):
-        if old.name.rsplit("-", 1)[0] == name:
+    """What an earlier recipe of this name has made, and what was made by recipes that are gone."""
+    for old in folder.parent.glob("*-*"):
+        if old.name.rsplit("-", 1)[0] not in set(RECIPES) - {name}:
             shutil.rmtree(old)
 
 
@@ -134,7 +141,11 @@ def _make(folder: Path, version: str, files: list[Path]) -> None:
     program = pythons.found()[version]
     subprocess.run([str(program), "-m", "venv", str(folder)], check=True, stdin=subprocess.DEVNULL)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-    subprocess.run(pip + listed, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno())
+    # Python compiles what it imports below PYTHONPYCACHEPREFIX, which is a small part. A host of the lab has no such place.
+    if not folder.name.startswith("target-"):
+        pip.append("--no-compile")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPYCACHEPREFIX"}
+    subprocess.run(pip + listed, check=True, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno())
     (folder / DONE).touch()
 
 
@@ -146,8 +157,10 @@ def home(name: str) -> Path:
 
 
 def clean_environment() -> Dict[str, str]:
-    """The environment for a check: no PYTHONPATH or Ansible settings of the caller's, every Python on PATH."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"))}
+    """The environment for a check: no settings of Python or Ansible of the caller's, every Python on PATH."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "PYTHON", "VIRTUAL_ENV"))}
     kept["PATH"] = pythons.search_path()
     kept["NO_COLOR"] = "1"
+    # What Python and pytest have compiled is kept, but not beside the sources.
+    kept["PYTHONPYCACHEPREFIX"] = str(CACHE / "bytecode")
     return kept

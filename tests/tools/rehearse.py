@@ -37,17 +37,16 @@ from story import Page
 
 PLAYBOOK = "cloud_maintenance.azure.rehearse"
 SOURCE = ROOT / "playbooks" / "rehearse.yml"
-# What the playbook leaves to be set. The event runs long enough to be seen on a slow machine.
+# What the playbook leaves to be set. The event runs until the last step follows it, however slow the machine is.
 SETTINGS: Mapping[str, str] = {
     "rehearse_notice": "15m",
     "rehearse_start_delay": "3s",
-    "rehearse_runs_for": "7s",
+    "rehearse_runs_for": "10m",
     "rehearse_patience": "40s",
 }
 LIMIT = 240.0  # seconds; a rehearsal takes a tenth of it
 LOOK = 0.05
 LONGEST_END = 5.0  # seconds in which somebody who is ending may still write
-HEAD_START = 3.0  # seconds
 PATIENCE = 3.0  # seconds between asking a process to end and ending it
 TAIL = 30  # lines of Ansible's own words when it ends without a reason that we know
 ANSWER = 600  # characters of an answer that is shown because something is wrong with it
@@ -413,7 +412,8 @@ class Run:
         folder = Path(self._folder.name)
         self._events, self._output = folder / "events", folder / "output"
         self._events.touch()
-        (folder / "ansible.cfg").touch()
+        # By default Ansible looks a thousand times a second whether a task is done, and most of these wait.
+        (folder / "ansible.cfg").write_text("[defaults]\ninternal_poll_interval = 0.01\n", encoding="utf-8")
         given = {**settings, "rehearse_data_url": simulator.data_url, "rehearse_control_url": simulator.control_url}
         with open(self._output, "wb") as output:
             self._process = subprocess.Popen(
@@ -556,7 +556,7 @@ def rehearse(
         narrator.prologue(simulator.control_url)
         run = Run(program, simulator, wanted)
         try:
-            follow(run, narrator, notices, Meanwhile(course, meanwhile))
+            follow(run, narrator, notices, LastStep(course, simulator, meanwhile))
             course.failures += [Failure("the simulator's books", [sentence]) for sentence in _objections(run, simulator, course)]
             if not run.succeeded or course.failures or len(course.proven) != len(STORY):
                 narrator.failed(run.output())
@@ -571,24 +571,32 @@ def _objections(run: Run, simulator: Simulator, course: Course) -> List[str]:
     return books_agree(simulator, course) if run.succeeded else []
 
 
-class Meanwhile:
-    """What is done once, some seconds after the last step has begun: by then its task has looked for the first time, and only waits."""
+class LastStep:
+    """Ends the event once the task of the last step has asked for it and so follows it; work that is to be done meanwhile begins then."""
 
-    def __init__(self, course: Course, work: Optional[Callable[[], None]]) -> None:
+    def __init__(self, course: Course, simulator: Simulator, work: Optional[Callable[[], None]]) -> None:
         self._course = course
+        self._simulator = simulator
         self._work = work
-        self._since: Optional[float] = None
+        self._asked_before: Optional[int] = None
+        self._is_over = False
 
     def look(self) -> None:
-        if self._work is None or len(self._course.told) < len(STORY):
+        if self._is_over or len(self._course.told) < len(STORY):
             return
-        self._since = self._since or self._course.seconds()
-        if self._course.seconds() > self._since + HEAD_START:
-            work, self._work = self._work, None
-            work()
+        asked = len(self._simulator.requests(verb="GET", path="events"))
+        if self._asked_before is None:
+            self._asked_before = asked
+        if asked == self._asked_before:
+            return
+        self._is_over = True
+        if self._simulator.event(self._course.event["event_id"]).state == "Started":
+            self._simulator.complete(self._course.event["event_id"])
+        if self._work is not None:
+            self._work()
 
 
-def follow(run: Run, narrator: Narrator, notices: queue.Queue[Notice], meanwhile: Meanwhile) -> None:
+def follow(run: Run, narrator: Narrator, notices: queue.Queue[Notice], last_step: LastStep) -> None:
     parent = os.getppid()
     for entry in run.entries():
         while not notices.empty():
@@ -598,7 +606,7 @@ def follow(run: Run, narrator: Narrator, notices: queue.Queue[Notice], meanwhile
         elif os.getppid() != parent:
             raise Stopped(signal.SIGHUP)
         else:
-            meanwhile.look()
+            last_step.look()
 
 
 def rehearse_all(page: Page) -> int:

@@ -31,7 +31,8 @@ def script(path: str, arguments: List[str]) -> int:
         environment.pop("NO_COLOR")
     if not (ROOT / path).exists():
         raise environments.Missing(f"{path} is not part of this checkout")
-    return subprocess.call([str(environments.ensure("play") / "python"), path, *arguments], cwd=ROOT, env=environment)
+    python = str(environments.ensure(environments.play()) / "python")
+    return subprocess.call([python, path, *arguments], cwd=ROOT, env=environment)
 
 
 def lab(arguments: List[str]) -> int:
@@ -39,7 +40,8 @@ def lab(arguments: List[str]) -> int:
     system.prepare_lab()
     environment = trees.play_environment()
     environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], *places.LAB])
-    return subprocess.call([str(environments.ensure("play") / "python"), "-B", "-m", "lab", *arguments], cwd=ROOT, env=environment)
+    python = str(environments.ensure(environments.play()) / "python")
+    return subprocess.call([python, "-B", "-m", "lab", *arguments], cwd=ROOT, env=environment)
 
 
 def list_checks() -> int:
@@ -58,8 +60,8 @@ def main(arguments: List[str]) -> int:
     command, rest = arguments[0], arguments[1:]
     os.chdir(ROOT)
     system.prepare_bootstrap()
-    if command == "test":
-        return everything.run(rest)
+    if command in (everything.FIRST, everything.REST):
+        return everything.run(command, rest)
     if command == "nox":
         return nox(rest)
     if command == "rehearse":

@@ -37,9 +37,9 @@ def linked() -> Path:
     return top
 
 
-def play_environment(name: str = "play") -> Dict[str, str]:
+def play_environment() -> Dict[str, str]:
     """The environment in which Ansible plays with the collection of this checkout."""
-    bin_folder = environments.ensure(name)
+    bin_folder = environments.ensure(environments.play())
     home, top = environments.home("play"), str(linked())
     base = environments.clean_environment()
     return {

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 import sys
@@ -19,7 +20,9 @@ TOOLS = Path(__file__).resolve().parent.parent / "tools"
 @pytest.fixture(scope="module")
 def table() -> Iterator[Any]:
     sys.path.append(str(TOOLS))  # at the end: one of the tools is called like a module of Python
-    yield importlib.import_module("contract_table")
+    module = importlib.import_module("contract_table")
+    module.collect = functools.lru_cache(maxsize=None)(module.collect)  # hundreds of files are read, and none changes meanwhile
+    yield module
     sys.path.remove(str(TOOLS))
 
 

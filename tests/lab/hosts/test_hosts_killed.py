@@ -50,17 +50,21 @@ ReadWritePaths=-%s
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with Lab(hosts=HOSTS) as opened:
+def cases(request: pytest.FixtureRequest) -> List[Tuple[str, str]]:
+    return [case for case in CASES if any("[%s-%s]" % case in item.name for item in request.session.items)]
+
+
+@pytest.fixture(scope="module")
+def lab(cases: List[Tuple[str, str]]) -> Iterator[Lab]:
+    with Lab(hosts=max(1, min(HOSTS, len(cases)))) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def lived(
-    request: pytest.FixtureRequest, lab: Lab, newest_programs: Path, tmp_path_factory: pytest.TempPathFactory
+    cases: List[Tuple[str, str]], lab: Lab, newest_programs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Dict[Tuple[str, str], str]:
     """What went wrong in each case that is wanted; empty: nothing. Some hosts, each with one case after the other."""
-    cases = [case for case in CASES if any("[%s-%s]" % case in item.name for item in request.session.items)]
     controller = Controller(lab, "newest", newest_programs, tmp_path_factory.mktemp("controller"))
     role = {"name": "role", "ansible.builtin.include_role": {"name": "cloud_maintenance.azure.event_handlers"}}
     installed = controller.play([role], ansible_become=True, timeout=300)

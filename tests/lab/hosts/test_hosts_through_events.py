@@ -12,7 +12,7 @@ import functools
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, Dict, Iterator
+from typing import Callable, Dict, Iterator, List
 
 import pytest
 from lab import Lab
@@ -231,16 +231,20 @@ for _how in (KILL, POWER):
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
+def wanted(request: pytest.FixtureRequest) -> List[str]:
+    return [name for name in SCENARIOS if any("[%s]" % name in item.name for item in request.session.items)]
+
+
+@pytest.fixture(scope="module")
+def lab(wanted: List[str]) -> Iterator[Lab]:
     # Two dozen hosts that boot together do not all look within the usual two seconds.
-    with Lab(hosts=len(SCENARIOS), gap=8.0) as opened:
+    with Lab(hosts=max(2, len(wanted)), gap=8.0) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def played(request: pytest.FixtureRequest, lab: Lab, newest_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Dict[str, str]:
+def played(wanted: List[str], lab: Lab, newest_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Dict[str, str]:
     """What went wrong in each scenario that is wanted; empty: nothing."""
-    wanted = [name for name in SCENARIOS if any("[%s]" % name in item.name for item in request.session.items)]
     controller = Controller(lab, "newest", newest_programs, tmp_path_factory.mktemp("controller"))
     role = {"name": "role", "ansible.builtin.include_role": {"name": "cloud_maintenance.azure.event_handlers"}}
     installed = controller.play([role], ansible_become=True, event_handlers_mode="watch", timeout=300)

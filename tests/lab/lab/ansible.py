@@ -10,12 +10,15 @@ import json
 import os
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .client import Lab, LabEvent, finish
+from .client import Host, Lab, finish
+from .errors import LabError
 
+Step = Tuple[Callable[[], bool], Callable[[], None]]  # a condition, and what is done once it holds
 # Writes what each task came to as lines of JSON.
 CALLBACKS = Path(__file__).resolve().parents[2] / "tools" / "callback"
 
@@ -61,22 +64,35 @@ class Controller:
         return self._lab.start(self._command(book, variables), env=self._environment(), stderr=subprocess.STDOUT)
 
     @contextlib.contextmanager
-    def starting(self, event: LabEvent, *, after: str) -> Iterator[None]:
-        """Lets the event start once the play inside has done the task of this name on some host, however slow the machine is."""
+    def meanwhile(self, *steps: Step) -> Iterator[None]:
+        """While the play inside runs, each act is done once its condition holds, one after the other, however slow the machine is."""
         over = threading.Event()
-        watcher = threading.Thread(target=self._start_after, args=(event, after, over))
-        watcher.start()
-        try:
-            yield
-        finally:
-            over.set()
-            watcher.join()
+        with ThreadPoolExecutor(max_workers=1) as watcher:
+            taken = watcher.submit(_take, steps, over)
+            try:
+                yield
+            finally:
+                over.set()
+        if taken.result() < len(steps):
+            raise LabError("the play ended before the condition of step %d of %d held" % (taken.result() + 1, len(steps)))
 
-    def _start_after(self, event: LabEvent, after: str, over: threading.Event) -> None:
-        while not over.wait(0.1):
-            if after in _results(self._events):
-                event.start()
-                return
+    def has_done(self, task: str, *hosts: Host) -> bool:
+        """The play under way has done the task of this name on all of these hosts."""
+        done = _results(self._events).get(task, {})
+        return all(host.name in done for host in hosts)
+
+    def asks_after(self, task: str, *hosts: Host) -> Callable[[], bool]:
+        """A condition: the play under way has done this task on all of these hosts, and each of them has asked the service since."""
+        before: Dict[str, int] = {}
+
+        def asked() -> bool:
+            if not before:
+                if self.has_done(task, *hosts):
+                    before.update({host.name: len(self._lab.requests(host)) for host in hosts})
+                return False
+            return all(len(self._lab.requests(host)) > before[host.name] for host in hosts)
+
+        return asked
 
     def _write(self, tasks: List[Dict[str, Any]], hosts: str) -> Path:
         play = [{"name": "In the lab", "hosts": hosts, "gather_facts": False, "tasks": tasks}]
@@ -98,6 +114,16 @@ class Controller:
             "ANSIBLE_CALLBACKS_ENABLED": "task_events",
             "CLOUD_MAINTENANCE_TASK_EVENTS": str(self._events),
         }
+
+
+def _take(steps: Sequence[Step], over: threading.Event) -> int:
+    """How many steps were taken."""
+    for number, (holds, act) in enumerate(steps):
+        while not holds():
+            if over.wait(0.1):
+                return number
+        act()
+    return len(steps)
 
 
 def _results(events: Path) -> Dict[str, Dict[str, Any]]:

@@ -69,6 +69,9 @@ class LabEvent:
     def start(self) -> None:
         self._lab.simulator("POST", "/events/%s/start" % self.event_id)
 
+    def complete(self) -> None:
+        self._lab.simulator("POST", "/events/%s/complete" % self.event_id)
+
     def cancel(self) -> None:
         self._lab.simulator("POST", "/events/%s/cancel" % self.event_id)
 

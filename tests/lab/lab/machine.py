@@ -59,6 +59,7 @@ class Machine:
         self.plan = plan
         self.state = DOWN
         self.frozen = False
+        self.thaws = 0
         self.boots = 0
         # How often its disks were made: another number is another host under the same name.
         self.made = 0
@@ -89,7 +90,14 @@ class Machine:
         return ""
 
     def as_dict(self) -> Dict[str, Any]:
-        return {"name": self.plan.name, "state": self.state, "frozen": self.frozen, "boots": self.boots, "kept_down": self.kept_down}
+        return {
+            "name": self.plan.name,
+            "state": self.state,
+            "frozen": self.frozen,
+            "thaws": self.thaws,
+            "boots": self.boots,
+            "kept_down": self.kept_down,
+        }
 
     # --- disks ----------------------------------------------------------------------------------------------------
 
@@ -325,6 +333,7 @@ class Machine:
             if not self._cut_off:
                 network.mend(self.plan)
             self.frozen = False
+            self.thaws += 1
 
     # --- its network ----------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import Callable
 from .errors import LabError
 
 
-def until(condition: Callable[[], bool], *, timeout: float = 20.0, pause: float = 0.02) -> None:
+def until(condition: Callable[[], bool], *, timeout: float = 60.0, pause: float = 0.02) -> None:
     """LabError when it does not within this time."""
     end = time.monotonic() + timeout
     while not condition():

@@ -71,9 +71,9 @@ def test_the_metadata_service_can_be_slow_for_one_host(lab: Lab, host: Host) -> 
         assert asked.ssh(ASK % INSTANCE).returncode == 0
         return time.monotonic() - began
 
-    with host.slow_metadata(2.0):
-        assert seconds(host) > 2.0
-        assert seconds(lab.hosts["frontend2"]) < 2.0
+    with host.slow_metadata(15.0):
+        assert seconds(host) > 15.0
+        assert seconds(lab.hosts["frontend2"]) < 15.0
     assert lab.simulator("GET", "/faults")["faults"] == []
 
 
@@ -141,7 +141,7 @@ def test_nothing_outlasts_its_time(lab: Lab, host: Host) -> None:
         lab.run(["sleep", "20"], timeout=1)
     with pytest.raises(LabError, match="ended with 124"):
         host.run("sleep", "777", timeout=1)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     assert host.shell("pgrep -f 'sleep 77[7]'; true") == ""
 
 

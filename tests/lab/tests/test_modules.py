@@ -17,8 +17,8 @@ NAMESPACE = "cloud_maintenance.azure."
 # Where nobody listens: whoever asks this proxy gets no answer.
 PROXY = "http://10.77.0.1:3128"
 OF_CORE = {"2.16": "3.8", "newest": "3.9"}
-# From the approval to the start: the waits of all hosts have begun by then.
-START_DELAY = 8
+# From the approval to the start, unless the test lets it start: once the waits of all hosts have begun.
+START_DELAY = 3600
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +57,21 @@ def _play(lab: Lab, controller: Controller, **variables: Any) -> Played:
     first: Dict[str, Host] = {}
     for host in lab.hosts.values():
         first.setdefault(host.plan.scope, host)
-    events = {scope: lab.schedule("Freeze", host, notice=600, start_delay=START_DELAY).event_id for scope, host in first.items()}
-    played = controller.play(
-        _tasks(),
-        events={host.name: events[host.plan.scope] for host in lab.hosts.values()},
-        first=[host.name for host in first.values()],
-        **variables,
-    )
+    scheduled = {scope: lab.schedule("Freeze", host, notice=7200, start_delay=START_DELAY) for scope, host in first.items()}
+    events = {scope: event.event_id for scope, event in scheduled.items()}
+
+    def start() -> None:
+        for event in scheduled.values():
+            event.start()
+
+    with controller.meanwhile((controller.asks_after("approve", *lab.hosts.values()), start)):
+        played = controller.play(
+            _tasks(),
+            events={host.name: events[host.plan.scope] for host in lab.hosts.values()},
+            first=[host.name for host in first.values()],
+            timeout=600,
+            **variables,
+        )
     assert played.code == 0, played.output
     for host in lab.hosts.values():
         told = played.results["info"][host.name]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 from pathlib import Path
 from typing import Any, Dict, List
@@ -40,9 +41,11 @@ def test_a_missing_python_is_named_with_what_cannot_run_and_how_to_get_it(monkey
 def test_a_machine_with_an_older_python_only_lacks_the_newest_ansible_but_can_rehearse(monkeypatch: pytest.MonkeyPatch) -> None:
     having(monkeypatch, "3.8", "3.9", "3.11")
     lacking = environments.lacking()
-    assert lacking[0].startswith("Python 3.12 or 3.13 or 3.14 is missing, so this cannot run: ansible-core 2.21, ansible-lint, ")
+    assert lacking[0].startswith(
+        "Python 3.12 or 3.13 or 3.14 is missing, so this cannot run: ansible-core 2.21, ansible-lint and other tools, "
+    )
     assert not [line for line in lacking if "rehears" in line or "unit tests" in line or "ansible-core 2.16," in line]
-    assert environments.python_for(environments.RECIPES["play"]) == "3.11"
+    assert environments.python_for(environments.RECIPES[environments.play()]) == "3.11"
 
 
 def test_a_system_package_that_is_not_there_is_named_with_its_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +95,52 @@ def test_a_check_that_wants_the_machine_for_itself_comes_last_and_beside_nothing
     assert everything._next([lab], []) == lab
     running[0].check = lab
     assert everything._next([two], running) is None
+
+
+def test_one_that_waits_runs_beside_those_that_compute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBS", "2")
+    computing = [everything.Check("computes %d" % number, "", frozenset([everything.FIRST])) for number in range(3)]
+    waiting = [everything.Check("waits %d" % number, "", frozenset([everything.FIRST, everything.WAITS])) for number in range(3)]
+    running: List[Any] = []
+    while True:
+        check = everything._next([one for one in (*computing, *waiting) if one not in [run.check for run in running]], running)
+        if check is None:
+            break
+        running.append(everything.Run(check, subprocess.Popen(["true"]), tmp_path / "log", 0.0))
+        running[-1].process.wait()
+    assert [run.check for run in running] == [*computing[:2], waiting[0]]
+
+
+def test_two_checks_that_share_a_resource_are_not_played_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBS", "2")
+    one, two = (everything.Check(name, "", frozenset([everything.REST, "home"])) for name in ("one", "two"))
+    running = [everything.Run(one, subprocess.Popen(["true"]), tmp_path / "log", 0.0)]
+    running[0].process.wait()
+    assert everything._next([two], running) is None
+
+
+def test_a_check_that_computes_gives_way_with_all_of_its_session() -> None:
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+        try:
+            everything._give_way(process.pid)
+            assert os.getpriority(os.PRIO_PROCESS, process.pid) == everything.HASTE
+            group = Path(f"/proc/{process.pid}/autogroup")
+            if group.exists():
+                assert group.read_text(encoding="ascii").split()[-1] == str(everything.HASTE)
+        finally:
+            process.kill()
+
+
+def test_a_check_that_could_not_be_played_is_no_passed_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check = everything.Check("hosts-round", "", frozenset([everything.FIRST]))
+    log = tmp_path / "log"
+    log.write_text("nox > Session hosts-round skipped: it needs root (took 2 seconds).\n", encoding="utf-8")
+    run = everything.Run(check, subprocess.Popen(["true"]), log, 0.0)
+    run.process.wait()
+    everything._close(run)
+    assert everything._table([run], [check]) == (0, 0)
+    assert "not run" in capsys.readouterr().out
+    assert run.skipped == "it needs root"
 
 
 def report(covered: int, missing_branches: int) -> Dict[str, Any]:

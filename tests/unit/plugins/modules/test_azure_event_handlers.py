@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import shlex
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -30,24 +30,15 @@ from azure_event_handlers.store import Hold
 from azure_event_handlers.terms import Term
 
 # It writes down how it was called, and plays the answers of its folder one after the other: NAME.1, NAME.2, ...; the last one stays.
-STUB = """#!{python}
-import json, os, sys
-place = {place!r}
-with open(os.path.join(place, "calls"), "a") as calls:
-    calls.write(json.dumps(sys.argv[1:]) + "\\n")
-words = sys.argv[1:]
-if words[0] == "--root":
-    words = words[2:]
-name = os.path.join(place, words[0])
-number = 1
-while os.path.exists("%s.%d" % (name, number + 1)) and os.path.exists("%s.%d.played" % (name, number)):
-    number += 1
-with open("%s.%d" % (name, number)) as file:
-    answer = json.load(file)
-open("%s.%d.played" % (name, number), "w").close()
-sys.stdout.write(answer["out"])
-sys.stderr.write(answer["err"])
-sys.exit(answer["code"])
+STUB = """#!/bin/sh
+cd {place} || exit 1
+printf '%s\\037' "$@" >> calls
+echo >> calls
+[ "$1" != --root ] || shift 2
+number=1
+while [ -e "$1.$((number + 1)).out" ] && [ -e "$1.$number.played" ]; do number=$((number + 1)); done
+: > "$1.$number.played"
+cat "$1.$number.out" && cat "$1.$number.err" >&2 && exit "$(cat "$1.$number.code")"
 """
 
 MINE = {"driver": "playbook", "run_id": "4711"}
@@ -86,14 +77,15 @@ class Host:
     def __init__(self, place: Path) -> None:
         self.place = place
         self.command = place / "azure-event-handlers"
-        self.command.write_text(STUB.format(python=sys.executable, place=str(place)), encoding="utf-8")
+        self.command.write_text(STUB.format(place=shlex.quote(str(place))), encoding="utf-8")
         self.command.chmod(0o755)
         self._told: Dict[str, int] = {}
 
     def say(self, word: str, out: Any, *, code: int = 0, err: str = "") -> None:
         self._told[word] = number = self._told.get(word, 0) + 1
         text = out if isinstance(out, str) else json.dumps(out)
-        (self.place / ("%s.%d" % (word, number))).write_text(json.dumps({"out": text, "err": err, "code": code}), encoding="utf-8")
+        for kind, content in (("out", text), ("err", err), ("code", str(code))):
+            (self.place / ("%s.%d.%s" % (word, number, kind))).write_text(content, encoding="utf-8")
 
     def show(self, *records: Record, hold: Optional[Hold] = None, agent: Any = None, **changes: Any) -> None:
         status = published.Status(WRITTEN, "boot-1", "vm-1", hold=hold, records=tuple(records))
@@ -114,7 +106,7 @@ class Host:
     @property
     def calls(self) -> List[List[str]]:
         path = self.place / "calls"
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+        return [line.split("\037")[:-1] for line in path.read_text(encoding="utf-8").split("\n")[:-1]] if path.exists() else []
 
     @property
     def requests(self) -> List[List[str]]:

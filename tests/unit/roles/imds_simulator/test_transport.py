@@ -22,7 +22,7 @@ LAST = GET.replace(b"Host: h", b"Host: h\r\nConnection: close")
 @pytest.fixture
 def wire(sim: Any) -> Any:
     parts = urlsplit(sim.data_url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=5) as sock:
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as sock:
         yield sock
 
 
@@ -37,7 +37,7 @@ def _all(sock: socket.socket) -> bytes:
 
 def test_a_connection_is_kept_for_many_requests(sim: Any) -> None:
     parts = urlsplit(sim.data_url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     ports = set()
     for _request in range(50):
         connection.request("GET", TARGET.decode(), headers={"Metadata": "true"})

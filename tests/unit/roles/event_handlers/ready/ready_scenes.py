@@ -17,7 +17,9 @@ import threading
 import types
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Type
+
+import pytest
 
 HANDLERS = Path(__file__).resolve().parents[5] / "roles" / "event_handlers" / "files" / "handlers"
 
@@ -620,3 +622,22 @@ SCENES: Dict[str, Type[Scene]] = {
     "redis_switchover by Sentinel": SentinelScene,
     "kubernetes_drain": KubernetesScene,
 }
+
+
+# --- for tests ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scene_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Scene]]:
+    """A fresh scene of the handler of this name, with stubs of its programs on PATH."""
+    made: List[Scene] = []
+
+    def make(name: str) -> Scene:
+        scene = SCENES[name](tmp_path / str(len(made)))
+        made.append(scene)
+        monkeypatch.setenv("PATH", "%s:/usr/bin:/bin" % scene.programs)
+        return scene
+
+    yield make
+    for scene in made:
+        scene.close()
