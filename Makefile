@@ -25,7 +25,7 @@ test: ## what finds most mistakes soonest, in 10 minutes: ruff, mypy, unit tests
 test-all: ## everything else, in 45 minutes: all Pythons and cores, ten thousand examples, all paths, integration, coverage, the scenarios of the playbook and of real hosts
 	$(START) test-all $(CHECKS)
 
-unit: ## the unit tests, in seconds; ARGS="-k window" chooses
+unit: ## the unit tests, in a minute; ARGS="-k window" chooses
 	$(START) nox unit $(if $(ARGS),-- $(ARGS))
 
 check: ## one check alone: make check NAME="sanity-newest"; `make checks` lists the names

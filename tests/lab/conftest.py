@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Iterator, Mapping
+from typing import Iterator, List, Mapping
 
 import pytest
 from lab import Lab, image, needs
@@ -41,6 +41,12 @@ def programs() -> Mapping[str, Path]:
 @pytest.fixture(scope="session")
 def newest_programs(programs: Mapping[str, Path]) -> Path:
     return programs["newest"]
+
+
+@pytest.fixture(scope="module")
+def wanted(request: pytest.FixtureRequest) -> List[str]:
+    """The names of the scenarios in SCENARIOS of this file that are to be played."""
+    return [name for name in request.module.SCENARIOS if any("[%s]" % name in item.name for item in request.session.items)]
 
 
 @pytest.fixture(scope="module")

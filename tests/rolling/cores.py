@@ -14,10 +14,10 @@ from xdist.scheduler import LoadScopeScheduling
 
 OLDEST, NEWEST = "2.16", "newest"
 CORES = (OLDEST, NEWEST)
-# What the versions do differently is played with each of them, whatever else is.
+# Scenarios of what the versions of Ansible do differently: each version plays all of them.
 ALWAYS_EACH = "test_lost.py"
 _CORE = "(?:%s)" % "|".join(re.escape(core) for core in CORES)
-_VERSION = re.compile(r"(?<=[\[@-])%s(?=[\]-])" % _CORE)
+_VERSION = re.compile(r"(?<=[\[@-])%s(?=[\]-]|$)" % _CORE)
 _SHARED = re.compile(r"\w+@%s\b" % _CORE)
 
 
@@ -34,8 +34,7 @@ class RunsTogether(LoadScopeScheduling):  # type: ignore[misc]  # xdist brings n
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        shared = _SHARED.search(nodeid)
-        return "%s %s" % (nodeid.split("::")[0], shared.group()) if shared else nodeid
+        return _run_of(nodeid) or nodeid
 
 
 def one_core_each(names: Sequence[str]) -> List[str]:
@@ -44,25 +43,28 @@ def one_core_each(names: Sequence[str]) -> List[str]:
     A scenario that there is with one version only is played with that one, and those of ALWAYS_EACH with each.
     """
     scenarios = {name: _scenario(name) for name in names}
-    versions: Dict[Optional[str], Set[str]] = {}
+    versions: Dict[str, Set[str]] = {}
     for name, scenario in scenarios.items():
-        versions.setdefault(scenario, set()).update(_VERSION.findall(name))
-    return [
-        name for name, scenario in scenarios.items() if scenario is None or _core_of(scenario, versions[scenario]) in _VERSION.findall(name)
-    ]
+        if scenario is not None:
+            versions.setdefault(scenario, set()).update(_VERSION.findall(name))
+    chosen = {scenario: _one_of(scenario, seen) for scenario, seen in versions.items()}
+    return [name for name, scenario in scenarios.items() if scenario is None or chosen[scenario] in _VERSION.findall(name)]
+
+
+def _run_of(name: str) -> Optional[str]:
+    """The run that this test judges together with others, by file, fixture and version; None for a test of its own."""
+    shared = _SHARED.search(name)
+    return "%s %s" % (name.split("::")[0], shared.group()) if shared else None
 
 
 def _scenario(name: str) -> Optional[str]:
     """What stays the same whichever version plays it; None for what is played always. The tests of one run are one scenario."""
     if name.split("::")[0].endswith(ALWAYS_EACH):
         return None
-    shared = _SHARED.search(name)
-    if shared:
-        return "%s %s" % (name.split("::")[0], shared.group().split("@")[0])
-    found = re.subn(r"(?<=[\[-])%s(?=[\]-])" % _CORE, "", name)
-    return found[0] if found[1] else None
+    found, versions = _VERSION.subn("", _run_of(name) or name)
+    return found.rstrip("@") if versions else None
 
 
-def _core_of(scenario: str, versions: Set[str]) -> str:
+def _one_of(scenario: str, versions: Set[str]) -> str:
     known = [core for core in CORES if core in versions]
     return known[zlib.crc32(scenario.encode()) % len(known)]

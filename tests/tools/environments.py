@@ -87,8 +87,10 @@ def lacking(*, everything: bool = True) -> List[str]:
         if everything or name in FIRST:
             purposes.setdefault(recipe.pythons, []).append(recipe.purpose)
     for core, (low, high) in TARGETS.items():
-        for candidates in ((low,), high) if everything else (high,) if core == "newest" else ():
-            purposes.setdefault(candidates, []).append(f"targets of ansible-core {core}")
+        if everything:
+            purposes.setdefault((low,), []).append(f"targets of ansible-core {core}")
+        if everything or core == "newest":  # sanity-newest plays with it
+            purposes.setdefault(high, []).append(f"targets of ansible-core {core}")
     return [_missing(wanted, names) for wanted, names in purposes.items() if pythons.first(*wanted) is None]
 
 

@@ -266,7 +266,7 @@ def a_freeze_ends_no_healthy_handler(host: Awkward) -> None:
     event.start()
     host.wait(event, "IMPACT")
     _freeze(host, 3)
-    host.lab.simulator("POST", "/events/%s/complete" % event.event_id)
+    event.complete()
     host.wait(event, "CLOSED")
     _assert_round(host)
     assert host.evidence(event)["result"] == "recovered"
@@ -490,7 +490,7 @@ def another_one_who_approves_first_is_not_raced(host: Awkward) -> None:
     host.wait(event, "IMPACT")
     assert host.said() == PREPARED
     assert host.runs()[1].cut
-    host.lab.simulator("POST", "/events/%s/complete" % event.event_id)
+    event.complete()
     host.wait(event, "CLOSED")
     _assert_round(host)
     told = host.evidence(event)
@@ -708,11 +708,6 @@ def nobody_drains_for_a_long_freeze_of_the_whole_scope(host: Awkward) -> None:
 
 
 # --- all of it -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def wanted(request: pytest.FixtureRequest) -> List[str]:
-    return [name for name in SCENARIOS if any("[%s]" % name in item.name for item in request.session.items)]
 
 
 @pytest.fixture(scope="module")

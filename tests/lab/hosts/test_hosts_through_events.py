@@ -231,11 +231,6 @@ for _how in (KILL, POWER):
 
 
 @pytest.fixture(scope="module")
-def wanted(request: pytest.FixtureRequest) -> List[str]:
-    return [name for name in SCENARIOS if any("[%s]" % name in item.name for item in request.session.items)]
-
-
-@pytest.fixture(scope="module")
 def lab(wanted: List[str]) -> Iterator[Lab]:
     # Two dozen hosts that boot together do not all look within the usual two seconds.
     with Lab(hosts=max(2, len(wanted)), gap=8.0) as opened:

@@ -23,7 +23,7 @@ def pytest_xdist_make_scheduler(config, log):
 """
 # Each run of the fixture leaves a file with a name of its own.
 TESTS = """
-import os, pathlib, pytest, tempfile, time
+import os, pytest, tempfile, time
 from cores import played
 
 @played("shared")

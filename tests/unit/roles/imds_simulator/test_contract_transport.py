@@ -148,7 +148,7 @@ def test_the_first_call_is_late_on_a_running_clock_too(make_sim: Any, asker: Any
     sim, ask = _first_call(make_sim, asker, clock="real", rate=1000.0, first_call_delay=120)
     began = time.monotonic()
     assert ask.get("web_0").status == 200
-    assert time.monotonic() - began > 0.1
+    assert 0.1 < time.monotonic() - began < 60
     assert sim.requests()[0].status == 200
 
 
