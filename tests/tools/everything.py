@@ -279,7 +279,10 @@ def _chosen(suite: str, names: Sequence[str]) -> List[Check]:
     unknown = sorted(set(names) - {check.name for check in known})
     if unknown:
         raise environments.Missing(f"no such check: {', '.join(unknown)}; `make checks` lists them")
-    return [check for check in known if (check.name in names if names else suite in check.resources)]
+    chosen = [check for check in known if (check.name in names if names else suite in check.resources)]
+    if not chosen:
+        raise environments.Missing(f"noxfile.py has no check with the tag {suite}")
+    return chosen
 
 
 def run(suite: str, names: Sequence[str]) -> int:

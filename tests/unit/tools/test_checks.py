@@ -97,6 +97,13 @@ def test_a_check_that_wants_the_machine_for_itself_comes_last_and_beside_nothing
     assert everything._next([two], running) is None
 
 
+def test_a_command_without_a_check_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(everything, "sessions", lambda: [everything.Check("ruff", "", frozenset([everything.FIRST]))])
+    assert [check.name for check in everything._chosen(everything.FIRST, [])] == ["ruff"]
+    with pytest.raises(environments.Missing, match="^noxfile.py has no check with the tag test-all$"):
+        everything._chosen(everything.REST, [])
+
+
 def test_one_that_waits_runs_beside_those_that_compute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOBS", "2")
     computing = [everything.Check("computes %d" % number, "", frozenset([everything.FIRST])) for number in range(3)]
