@@ -377,7 +377,7 @@ def a_connection_that_drops_leaves_one_driver_and_no_second(host: Awkward) -> No
     """W-8, W-38: the executor goes on, others are told who has the host, and a recovery stops what runs."""
     host.configure(**{**WATCHING, "prepare_budget": "120s"})
     host.add(BETA, limit="60s")
-    host.behave(ALPHA, "prepare", "sleep 5")
+    host.behave(ALPHA, "prepare", "until [ -e cut ]; do sleep 0.2; done")
     host.behave(BETA, "prepare", "sleep 50")
     event = host.lab.schedule("Reboot", host.host, notice=FAR)
     host.wait(event, "SEEN")
@@ -386,6 +386,7 @@ def a_connection_that_drops_leaves_one_driver_and_no_second(host: Awkward) -> No
     host.wait_for_run("10-alpha prepare")
     assert "request" in host.host.shell("tr '\\0' ' ' < /proc/%s/cmdline" % process)
     host.host.run("kill", "-KILL", process)
+    host.host.run("touch", TOP + "/cut")
     other = host.drive("prepare", event, "2", "2m")
     _assert_refused(other, "in the hands of playbook (run 1)")
     host.wait_for_run("20-beta prepare")

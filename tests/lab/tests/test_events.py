@@ -79,15 +79,20 @@ def test_a_freeze_stops_every_process_and_every_packet(lab: Lab, host: Host) -> 
     event.wait("gone")
     assert (host.boot_id, host.shell("pgrep -x systemd-journal; pgrep -xo sshd")) == (before, processes)
     assert all(_marks(host).values())
-    longest = _longest_pause(host)
-    assert 2.5 < longest < 10
+    assert _longest_pause(host) > 2.5
     host.run("pkill", "-u", "ops", "-f", "ticks", check=False)
 
 
 def _longest_pause(host: Host) -> float:
-    time.sleep(0.5)
-    ticks: List[float] = [float(line) for line in host.run("cat", "/var/tmp/ticks").split()]
+    """Only what came after it ends the pause."""
+    before = len(_ticks(host))
+    until(lambda: len(_ticks(host)) > before + 1)
+    ticks = _ticks(host)
     return max(later - earlier for earlier, later in zip(ticks, ticks[1:]))
+
+
+def _ticks(host: Host) -> List[float]:
+    return [float(line) for line in host.run("cat", "/var/tmp/ticks").split()]
 
 
 def test_an_event_of_two_hosts_hits_both(lab: Lab) -> None:
@@ -110,7 +115,8 @@ def test_broken_hardware_comes_without_notice(lab: Lab, host: Host) -> None:
 
 @pytest.mark.parametrize(("order", "serves_when_gone"), [("host_first", True), ("together", True), ("document_first", False)], ids=str)
 def test_what_comes_first_is_a_setting(lab: Lab, host: Host, order: str, serves_when_gone: bool) -> None:
-    lab.habits(order=order, gap=2, away=2)
+    gap = 6
+    lab.habits(order=order, gap=gap, away=2)
     event = lab.schedule("Reboot", host, notice=1)
     event.wait("Started")
     until(lambda: host.state()["state"] == "down")
@@ -123,9 +129,9 @@ def test_what_comes_first_is_a_setting(lab: Lab, host: Host, order: str, serves_
     assert (host.state()["state"] == "running") is serves_when_gone
     if order == "host_first":
         assert came_back is not None
-        assert gone - came_back > 1
+        assert gone - came_back > gap / 2
     if order == "together":
-        assert came_back is None or gone - came_back < 1
+        assert came_back is None or gone - came_back < gap / 2
     host.wait_until_it_serves()
 
 
@@ -151,20 +157,19 @@ def test_of_two_freezes_the_longer_one_counts(lab: Lab, host: Host) -> None:
     lab.habits(away=3)
     short = lab.schedule("Freeze", host, notice=1)
     short.wait("Started")
-    lab.habits(away=6)
+    lab.habits(away=12)
     long = lab.schedule("Freeze", host, notice=0)
     long.wait("Started")
-    time.sleep(3.5)
+    short.wait("gone")
     assert host.state()["frozen"], "the end of the short one ended both"
-    for event in (short, long):
-        event.wait("gone")
+    long.wait("gone")
     assert not host.state()["frozen"]
 
 
 def test_an_event_does_not_strike_the_host_that_was_made_anew_under_the_name(lab: Lab) -> None:
     """C-28: the old VM's Reboot is of no concern to the new one."""
     hit, anew = lab.hosts["worker1"], lab.hosts["worker2"]
-    lab.habits(impact_after=3)
+    lab.habits(impact_after=10)
     event = lab.schedule("Reboot", hit, anew, notice=0)
     event.wait("Started")
     anew.recreate()

@@ -100,7 +100,7 @@ def test_a_check_that_wants_the_machine_for_itself_comes_last_and_beside_nothing
 def test_a_command_without_a_check_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(everything, "sessions", lambda: [everything.Check("ruff", "", frozenset([everything.FIRST]))])
     assert [check.name for check in everything._chosen(everything.FIRST, [])] == ["ruff"]
-    with pytest.raises(environments.Missing, match="^noxfile.py has no check with the tag test-all$"):
+    with pytest.raises(environments.Missing, match=r"^noxfile\.py has no check with the tag test-all$"):
         everything._chosen(everything.REST, [])
 
 
