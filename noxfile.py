@@ -35,6 +35,7 @@ TOOLS = "tests/tools"
 PYTEST = ("-m", "pytest")
 # Of the playbook's scenarios those that fit into `make test-all`; docs/contributing.md names the others.
 SCENARIOS = tuple(f"tests/rolling/{name}.py" for name in ("test_harness", "test_round", "test_events", "test_faults"))
+UNITS = "tests/unit/plugins"  # the tests of the plugins, what they share with hosts included
 SIMULATOR = "roles/imds_simulator/files"
 HANDLERS = "roles/event_handlers/files"
 PROGRAMS = ("-p", "imds_simulator", "-p", "azure_event_handlers", "-m", "installer", "-m", "start")  # for mypy
@@ -107,7 +108,8 @@ def target_python(session: nox.Session, *versions: str) -> str:
 
 
 def run_units(session: nox.Session, core: str, *versions: str) -> None:
-    run_ansible_test(session, core, "units", "--venv", "--python", target_python(session, *versions))
+    """The tests of the plugins: the roles' programs do not meet Ansible."""
+    run_ansible_test(session, core, "units", "--venv", "--python", target_python(session, *versions), f"{UNITS}/")
 
 
 def run_integration(session: nox.Session, core: str, *versions: str) -> None:
@@ -200,7 +202,7 @@ def integration_newest(session: nox.Session) -> None:
 
 @check(FIRST)
 def unit(session: nox.Session) -> None:
-    """The unit tests on the newest ansible-core, a hundred examples per property."""
+    """The unit tests on the newest ansible-core, fifty examples per property."""
     everything = ["--numprocesses", "3", "--durations=10", "tests/unit"]  # some wait for a time-out, and can do so together
     python = program(session, environments.play())
     session.run(python, *PYTEST, *(session.posargs or everything), env=with_tree(), external=True)
@@ -223,7 +225,7 @@ def coverage(session: nox.Session) -> None:
     data.mkdir(parents=True)
     environment = with_tree(COVERAGE_FILE=str(data / "data"), **with_locales(session))
     python = program(session, "core-newest")
-    session.run(python, "-m", "coverage", "run", *PYTEST, "tests/unit", env=environment, external=True)
+    session.run(python, "-m", "coverage", "run", *PYTEST, UNITS, env=environment, external=True)
     session.run(python, "-m", "coverage", "combine", "--quiet", env=environment, external=True)
     session.run(python, "-m", "coverage", "report", "--show-missing", "--skip-covered", env=environment, external=True)
     session.run(python, "-m", "coverage", "json", "--quiet", "-o", str(data / "coverage.json"), env=environment, external=True)

@@ -21,7 +21,7 @@ for role in ("imds_simulator", "event_handlers"):
 
 # A property test must give the same answer on each run of the checks; `explore` is for a developer who wants new examples.
 COMMON: Dict[str, Any] = dict(deadline=None, database=None, print_blob=True)
-settings.register_profile("quick", max_examples=100, derandomize=True, **COMMON)
+settings.register_profile("quick", max_examples=50, derandomize=True, **COMMON)
 CI: Dict[str, Any] = dict(derandomize=True, suppress_health_check=[HealthCheck.too_slow], **COMMON)
 settings.register_profile("ci", max_examples=10000, **CI)
 settings.register_profile("locales", max_examples=1000, **CI)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -388,14 +389,20 @@ _KINDS: Mapping[str, Tuple[type, ...]] = {
 }
 
 
+@functools.lru_cache(maxsize=None)
+def _fields(kind: Any) -> Mapping[str, str]:
+    """The names of its fields, and their types in words."""
+    return {field.name: str(field.type) for field in dataclasses.fields(kind)}
+
+
 def made(kind: Any, data: Any, what: str) -> Any:
     """The dataclass of these values; every field is there and of its type, and no other."""
     values = _object(data, what)
-    fields = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    fields = _fields(kind)
     if set(values) != set(fields):
         raise BrokenRecordError("%s: has the keys %s instead of %s" % (what, ", ".join(sorted(values)), ", ".join(sorted(fields))))
     for name, words in fields.items():
-        values[name] = _checked("%s.%s" % (what, name), values[name], words)
+        values[name] = _checked(what + "." + name, values[name], words)
     return kind(**values)
 
 

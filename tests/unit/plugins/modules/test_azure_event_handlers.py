@@ -30,15 +30,16 @@ from azure_event_handlers.store import Hold
 from azure_event_handlers.terms import Term
 
 # It writes down how it was called, and plays the answers of its folder one after the other: NAME.1, NAME.2, ...; the last one stays.
+# Each is a script that starts no program.
 STUB = """#!/bin/sh
 cd {place} || exit 1
 printf '%s\\037' "$@" >> calls
 echo >> calls
 [ "$1" != --root ] || shift 2
 number=1
-while [ -e "$1.$((number + 1)).out" ] && [ -e "$1.$number.played" ]; do number=$((number + 1)); done
+while [ -e "$1.$((number + 1))" ] && [ -e "$1.$number.played" ]; do number=$((number + 1)); done
 : > "$1.$number.played"
-cat "$1.$number.out" && cat "$1.$number.err" >&2 && exit "$(cat "$1.$number.code")"
+. "./$1.$number"
 """
 
 MINE = {"driver": "playbook", "run_id": "4711"}
@@ -84,8 +85,8 @@ class Host:
     def say(self, word: str, out: Any, *, code: int = 0, err: str = "") -> None:
         self._told[word] = number = self._told.get(word, 0) + 1
         text = out if isinstance(out, str) else json.dumps(out)
-        for kind, content in (("out", text), ("err", err), ("code", str(code))):
-            (self.place / ("%s.%d.%s" % (word, number, kind))).write_text(content, encoding="utf-8")
+        script = "printf %%s %s\nprintf %%s %s >&2\nexit %d\n" % (shlex.quote(text), shlex.quote(err), code)
+        (self.place / ("%s.%d" % (word, number))).write_text(script, encoding="utf-8")
 
     def show(self, *records: Record, hold: Optional[Hold] = None, agent: Any = None, **changes: Any) -> None:
         status = published.Status(WRITTEN, "boot-1", "vm-1", hold=hold, records=tuple(records))
