@@ -97,7 +97,7 @@ def run_ansible_test(session: nox.Session, core: str, *arguments: str) -> None:
     copy = trees.copied(f"{arguments[0]}-{core}")
     session.chdir(copy)
     command = [executable, *arguments, *session.posargs]
-    session.run(sys.executable, f"{ROOT / TOOLS}/loud.py", *command, env=ansible_test.environment(core), external=True)
+    session.run(sys.executable, f"{ROOT / TOOLS}/loud.py", *command, env=ansible_test.environment(core, arguments[0]), external=True)
 
 
 def target_python(session: nox.Session, *versions: str) -> str:
@@ -152,49 +152,49 @@ def paths(session: nox.Session) -> None:
     play_hosts(session, "--numprocesses", "2", "--durations=10", "tests/paths")
 
 
-@check(REST, "home-2.16", name="units-2.16-lowest")
+@check(REST, "home-units-2.16", name="units-2.16-lowest")
 def units_2_16_lowest(session: nox.Session) -> None:
     """ansible-test units on ansible-core 2.16 with the lowest Python of a target."""
     run_units(session, "2.16", environments.TARGETS["2.16"][0])
 
 
-@check(REST, "home-2.16", name="units-2.16-highest")
+@check(REST, "home-units-2.16", name="units-2.16-highest")
 def units_2_16_highest(session: nox.Session) -> None:
     """ansible-test units on ansible-core 2.16 with its highest Python."""
     run_units(session, "2.16", *environments.TARGETS["2.16"][1])
 
 
-@check(REST, "home-newest", name="units-newest-lowest")
+@check(REST, name="units-newest-lowest")
 def units_newest_lowest(session: nox.Session) -> None:
     """ansible-test units on the newest ansible-core with the lowest Python of a target."""
     run_units(session, "newest", environments.TARGETS["newest"][0])
 
 
-@check(REST, "home-2.16", name="sanity-2.16")
+@check(REST, name="sanity-2.16")
 def sanity_2_16(session: nox.Session) -> None:
     """ansible-test sanity on ansible-core 2.16."""
     run_ansible_test(session, "2.16", "sanity", "--venv")
 
 
-@check(FIRST, "home-newest", name="sanity-newest")
+@check(FIRST, "home-sanity-newest", name="sanity-newest")
 def sanity_newest(session: nox.Session) -> None:
     """ansible-test sanity on the newest ansible-core, with its highest Python."""
     run_ansible_test(session, "newest", "sanity", "--venv", "--python", target_python(session, *environments.TARGETS["newest"][1]))
 
 
-@check(REST, "home-newest", name="sanity-pythons")
+@check(REST, "home-sanity-newest", name="sanity-pythons")
 def sanity_pythons(session: nox.Session) -> None:
     """ansible-test sanity on the newest ansible-core: everything compiles, and can be imported, with each Python."""
     run_ansible_test(session, "newest", "sanity", "--venv", "--test", "compile", "--test", "import")
 
 
-@check(REST, "home-2.16", name="integration-2.16")
+@check(REST, name="integration-2.16")
 def integration_2_16(session: nox.Session) -> None:
     """Integration targets against the simulator: ansible-core 2.16, and its lowest Python on the target."""
     run_integration(session, "2.16", environments.TARGETS["2.16"][0])
 
 
-@check(REST, "home-newest", name="integration-newest")
+@check(REST, name="integration-newest")
 def integration_newest(session: nox.Session) -> None:
     """Integration targets against the simulator: the newest ansible-core, and its highest Python on the target."""
     run_integration(session, "newest", *environments.TARGETS["newest"][1])

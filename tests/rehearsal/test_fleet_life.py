@@ -14,11 +14,12 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 import fleet_life
 import pytest
 from fleet_life import Stage
+from running import processes_of
 from story import Page, Terminal
 
 TOOLS = Path(__file__).resolve().parents[2] / "tests" / "tools"
@@ -42,19 +43,6 @@ def told(stage: Stage) -> Tuple[int, str]:
     stream = io.StringIO()
     code = fleet_life.fleet_life(Page(stream, Terminal(width=100, utf8=True, colour=False)), stage, stage.play(check=True))
     return code, re.sub(r"\s+", " ", stream.getvalue())
-
-
-def processes_of(folder: Path) -> List[str]:
-    """Who has to do with this folder: no child can hide from that."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            known = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if str(folder).encode() in known:
-            found.append("%s %s" % (process.name, (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200]))
-    return found
 
 
 def approve_what_is_held(stage: Stage) -> None:

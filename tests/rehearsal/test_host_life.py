@@ -12,6 +12,7 @@ from typing import Any, List, Tuple
 
 import pytest
 from host_life import HostLife, live
+from running import processes_of
 from story import Page, Terminal
 
 
@@ -19,18 +20,6 @@ def _live(**options: Any) -> Tuple[int, str]:
     stream = io.StringIO()
     code = live(Page(stream, Terminal(width=100, utf8=True, colour=False)), **options)
     return code, stream.getvalue()
-
-
-def _processes(word: str) -> List[str]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                if word.encode() in (entry / "cmdline").read_bytes():
-                    found.append(entry.name)
-            except OSError:
-                continue
-    return found
 
 
 def test_a_host_that_is_ready_is_approved_and_recovered_and_nothing_is_left() -> None:
@@ -42,7 +31,7 @@ def test_a_host_that_is_ready_is_approved_and_recovered_and_nothing_is_left() ->
     assert places == sorted(places)
     assert "10-pool recover: requests come again" in story
     assert not os.path.exists(folders[0])
-    assert _processes(folders[0]) == []
+    assert processes_of(Path(folders[0])) == []
 
 
 def test_a_handler_that_fails_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
 import pytest
 import rehearse
+from running import processes_of
 from story import Page, Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,19 +179,6 @@ def test_without_ansible_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
     assert "`make rehearse` sets everything up" in text
 
 
-def processes_below(folder: Path) -> List[str]:
-    """Every process that has this folder in its environment or command: no child of the rehearsal can hide from that."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            known = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if str(folder).encode() in known:
-            found.append("%s %s" % (process.name, (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200]))
-    return found
-
-
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")
 @pytest.mark.parametrize(
     ("number", "code"),
@@ -205,10 +193,10 @@ def test_a_rehearsal_that_is_stopped_leaves_no_process_behind(number: int, code:
         for line in process.stdout:
             if "Watch it start" in line:
                 break
-        assert len(processes_below(tmp_path)) > 1, "nothing was running that could be left behind"
+        assert len(processes_of(tmp_path)) > 1, "nothing was running that could be left behind"
         process.send_signal(number)
         assert process.wait(timeout=LIMIT) == code
     deadline = time.monotonic() + LIMIT
-    while processes_below(tmp_path) and time.monotonic() < deadline:
+    while processes_of(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert processes_below(tmp_path) == []
+    assert processes_of(tmp_path) == []

@@ -27,7 +27,7 @@ import trees
 # The handlers share their module_utils with the modules, and find them as Ansible does.
 sys.path.append(str(trees.linked()))
 
-from cores import CORES, RunsTogether, one_core_each
+from cores import CORES, RunsTogether, comes_late, one_core_each
 from fleet import Controller, Fleet
 from nursery import Nursery
 
@@ -41,6 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
         wanted = set(one_core_each([item.nodeid for item in items]))
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in wanted])
         items[:] = [item for item in items if item.nodeid in wanted]
+    items.sort(key=lambda item: comes_late(item.nodeid))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> RunsTogether:

@@ -16,6 +16,8 @@ OLDEST, NEWEST = "2.16", "newest"
 CORES = (OLDEST, NEWEST)
 # Scenarios of what the versions of Ansible do differently: each version plays all of them.
 ALWAYS_EACH = "test_lost.py"
+# Runs that take minutes are begun first: the last to end has the machine for itself.
+LONG = ("dark", "calm", "doubtful", "approving")
 _CORE = "(?:%s)" % "|".join(re.escape(core) for core in CORES)
 _VERSION = re.compile(r"(?<=[\[@-])%s(?=[\]-]|$)" % _CORE)
 _SHARED = re.compile(r"\w+@%s\b" % _CORE)
@@ -49,6 +51,12 @@ def one_core_each(names: Sequence[str]) -> List[str]:
             versions.setdefault(scenario, set()).update(_VERSION.findall(name))
     chosen = {scenario: _one_of(scenario, seen) for scenario, seen in versions.items()}
     return [name for name, scenario in scenarios.items() if scenario is None or chosen[scenario] in _VERSION.findall(name)]
+
+
+def comes_late(name: str) -> bool:
+    """Whether others are to be begun before this test."""
+    shared = _SHARED.search(name)
+    return shared is None or shared.group().split("@")[0] not in LONG
 
 
 def _run_of(name: str) -> Optional[str]:

@@ -29,9 +29,9 @@ sys.exit(subprocess.call(command, env=environment) if packages else 0)
 '''
 
 
-def home(core: str) -> Path:
-    """The home for one ansible-core: ansible-test keeps its virtual environments there, from run to run."""
-    folder = environments.home(core)
+def home(core: str, purpose: str) -> Path:
+    """The home for one command of one ansible-core: ansible-test keeps its virtual environments there, from run to run."""
+    folder = environments.home(f"{purpose}-{core}")
     cache = folder / ".ansible" / "test" / "cache"
     cache.mkdir(parents=True, exist_ok=True)
     for version in _pip_versions(core):
@@ -63,10 +63,10 @@ def _last_of_each(lines: list[str]) -> list[str]:
     return list({line.split(" = ")[0]: line for line in lines}.values())
 
 
-def environment(core: str) -> Dict[str, str]:
-    """The environment for ansible-test of this ansible-core."""
+def environment(core: str, purpose: str) -> Dict[str, str]:
+    """The environment for ansible-test of this ansible-core, for one of its commands."""
     bin_folder = environments.ensure(f"core-{core}")
     result = environments.clean_environment()
-    result["HOME"] = str(home(core))
+    result["HOME"] = str(home(core, purpose))
     result["PATH"] = os.pathsep.join([str(bin_folder), result["PATH"]])
     return result

@@ -94,6 +94,7 @@ class Machine:
             "name": self.plan.name,
             "state": self.state,
             "frozen": self.frozen,
+            "freezes": self._freezes,
             "thaws": self.thaws,
             "boots": self.boots,
             "kept_down": self.kept_down,

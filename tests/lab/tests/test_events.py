@@ -154,15 +154,16 @@ def test_two_events_at_once_both_come_to_an_end(lab: Lab, host: Host) -> None:
 
 
 def test_of_two_freezes_the_longer_one_counts(lab: Lab, host: Host) -> None:
-    lab.habits(away=3)
+    lab.habits(away=8)
     short = lab.schedule("Freeze", host, notice=1)
-    short.wait("Started")
-    lab.habits(away=12)
+    until(lambda: host.state()["freezes"] == 1)
+    lab.habits(away=16)
     long = lab.schedule("Freeze", host, notice=0)
-    long.wait("Started")
-    short.wait("gone")
+    until(lambda: host.state()["freezes"] == 2)
+    until(lambda: host.state()["freezes"] == 1)
     assert host.state()["frozen"], "the end of the short one ended both"
-    long.wait("gone")
+    for event in (short, long):
+        event.wait("gone")
     assert not host.state()["frozen"]
 
 
