@@ -45,6 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> RunsTogether:
+    config.option.loadscopereorder = False  # by how many tests there are of a run: that says nothing of how long it takes
     return RunsTogether(config, log)
 
 
