@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterator, Tuple
 import fleet_life
 import pytest
 from fleet_life import Stage
-from running import processes_of
+from nursery import processes_of
 from story import Page, Terminal
 
 TOOLS = Path(__file__).resolve().parents[2] / "tests" / "tools"

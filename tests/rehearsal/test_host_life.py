@@ -12,7 +12,7 @@ from typing import Any, List, Tuple
 
 import pytest
 from host_life import HostLife, live
-from running import processes_of
+from nursery import processes_of
 from story import Page, Terminal
 
 

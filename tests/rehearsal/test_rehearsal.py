@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
 import pytest
 import rehearse
-from running import processes_of
+from nursery import processes_of
 from story import Page, Terminal
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ ALWAYS_EACH = "test_lost.py"
 LONG = ("dark", "calm", "doubtful", "approving")
 _CORE = "(?:%s)" % "|".join(re.escape(core) for core in CORES)
 _VERSION = re.compile(r"(?<=[\[@-])%s(?=[\]-]|$)" % _CORE)
-_SHARED = re.compile(r"\w+@%s\b" % _CORE)
+_SHARED = re.compile(r"(\w+)@%s\b" % _CORE)
 
 
 def played(name: str, *cores: str) -> Callable[[Any], Any]:
@@ -56,7 +56,7 @@ def one_core_each(names: Sequence[str]) -> List[str]:
 def comes_late(name: str) -> bool:
     """Whether others are to be begun before this test."""
     shared = _SHARED.search(name)
-    return shared is None or shared.group().split("@")[0] not in LONG
+    return shared is None or shared.group(1) not in LONG
 
 
 def _run_of(name: str) -> Optional[str]:

@@ -27,7 +27,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from azure_event_handlers.processes import Processes
 from imds_simulator import Event, Notice, Simulator
 from imds_simulator.identity import instance
-from nursery import Nursery, kill
+from nursery import Nursery, kill, processes_of
+from places import ANSIBLE_CFG
 
 HERE = Path(__file__).resolve().parent
 PLAYBOOK = "cloud_maintenance.azure.rolling_maintenance"
@@ -561,19 +562,9 @@ class Fleet:
         self.simulator.close()
         for host in self.hosts.values():
             host.stop()
-        kill(self._left_behind())
+        # Workers of a killed run, and what they have begun.
+        kill([pid for pid, _command in processes_of(self.folder) if pid != os.getpid()])
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _left_behind(self) -> List[int]:
-        """Who still has to do with the folder of this fleet: workers of a killed run, and what they have begun."""
-        mark = os.fsencode(str(self.folder))
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                with contextlib.suppress(OSError):
-                    if mark in (entry / "cmdline").read_bytes() or mark in (entry / "environ").read_bytes():
-                        found.append(int(entry.name))
-        return found
 
     # --- hosts ---
 
@@ -753,9 +744,9 @@ class Fleet:
     def _environment(self, core: str) -> Dict[str, str]:
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
-        # Of its own, so that no other is found. By default Ansible looks a thousand times a second whether a task is done.
+        # Of its own, so that no other is found.
         configuration = home / "ansible.cfg"
-        configuration.write_text("[defaults]\ninternal_poll_interval = 0.01\n", encoding="utf-8")
+        configuration.write_text(ANSIBLE_CFG, encoding="utf-8")
         return {
             **self.controller.environment,
             "PATH": os.pathsep.join([self.controller.programs[core], self.controller.environment.get("PATH", os.defpath)]),

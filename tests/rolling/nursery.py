@@ -20,7 +20,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 HERE = Path(__file__).resolve().parent
 HANDLERS = HERE.parents[1] / "roles" / "event_handlers" / "files"
@@ -96,6 +96,18 @@ def kill(pids: Sequence[int]) -> None:
         if time.monotonic() > end:
             raise RuntimeError("a process does not end: %s" % pids)
         time.sleep(0.005)
+
+
+def processes_of(folder: Path) -> List[Tuple[int, str]]:
+    """Id and command of every process with this folder in its command or environment: no child can hide from that."""
+    mark, found = os.fsencode(folder), []
+    for process in Path("/proc").glob("[0-9]*"):
+        # It may end between two looks.
+        with contextlib.suppress(OSError):
+            command = (process / "cmdline").read_bytes()
+            if mark in command or mark in (process / "environ").read_bytes():
+                found.append((int(process.name), command.replace(b"\0", b" ").decode(errors="replace")[:200]))
+    return found
 
 
 # --- the process ---------------------------------------------------------------------------------------------------------

@@ -15,3 +15,5 @@ NAMESPACE, NAME = "cloud_maintenance", "azure"
 COLLECTION = f"{NAMESPACE}.{NAME}"
 # For `import lab`: the lab itself, and the metadata service that it runs.
 LAB = (str(ROOT / "tests" / "lab"), str(ROOT / "roles" / "imds_simulator" / "files"))
+# Of runs that mostly wait: by default Ansible looks a thousand times a second whether a task is done.
+ANSIBLE_CFG = "[defaults]\ninternal_poll_interval = 0.01\n"

@@ -33,6 +33,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "roles" / "imds_simulator" / "files")]
 from fleet_life import fleet_life, staged
 from host_life import live
 from imds_simulator import Notice, Simulator
+from places import ANSIBLE_CFG
 from story import Page
 
 PLAYBOOK = "cloud_maintenance.azure.rehearse"
@@ -412,8 +413,7 @@ class Run:
         folder = Path(self._folder.name)
         self._events, self._output = folder / "events", folder / "output"
         self._events.touch()
-        # By default Ansible looks a thousand times a second whether a task is done, and most of these wait.
-        (folder / "ansible.cfg").write_text("[defaults]\ninternal_poll_interval = 0.01\n", encoding="utf-8")
+        (folder / "ansible.cfg").write_text(ANSIBLE_CFG, encoding="utf-8")
         given = {**settings, "rehearse_data_url": simulator.data_url, "rehearse_control_url": simulator.control_url}
         with open(self._output, "wb") as output:
             self._process = subprocess.Popen(

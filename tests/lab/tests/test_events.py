@@ -167,18 +167,18 @@ def test_of_two_freezes_the_longer_one_counts(lab: Lab, host: Host) -> None:
     assert not host.state()["frozen"]
 
 
-def test_an_event_does_not_strike_the_host_that_was_made_anew_under_the_name(lab: Lab) -> None:
+def test_an_event_does_not_strike_a_host_that_was_recreated_under_the_name(lab: Lab) -> None:
     """C-28: the old VM's Reboot is of no concern to the new one."""
-    hit, anew = lab.hosts["worker1"], lab.hosts["worker2"]
+    hit, recreated = lab.hosts["worker1"], lab.hosts["worker2"]
     struck = hit.boot_id
     lab.habits(impact_after=10)
-    event = lab.schedule("Reboot", hit, anew, notice=0)
+    event = lab.schedule("Reboot", hit, recreated, notice=0)
     event.wait("Started")
-    anew.recreate()
-    anew.wait_until_it_serves()
-    spared = anew.boot_id
+    recreated.recreate()
+    recreated.wait_until_it_serves()
+    spared = recreated.boot_id
     event.wait("gone")
-    assert (hit.boot_id != struck, anew.boot_id == spared) == (True, True)
+    assert (hit.boot_id != struck, recreated.boot_id == spared) == (True, True)
 
 
 def test_a_host_that_nobody_reaches_has_its_event_all_the_same(lab: Lab, host: Host) -> None:
